@@ -27,6 +27,7 @@ export const ANSWER: Record<DnsReason, Answer> = {
   ProofMissing: 'no',
   DelegationBroken: 'no',
   Propagating: 'unknown',
+  Checking: 'unknown',
   NameServersUnreachable: 'unknown',
   Bogus: 'unknown',
 };

@@ -105,7 +105,7 @@ function questionOf(
 
 function exitCode({reason, verified, caa}: Verdict, reportedCaa: string | undefined): number {
   if (reportedCaa !== undefined) return EXIT.wrong;
-  if (reason === 'Propagating' || reason === 'NameServersUnreachable') return EXIT.unclear;
+  if (['Propagating', 'NameServersUnreachable', 'Checking'].includes(reason)) return EXIT.unclear;
   if (!verified || caa.outcome === 'forbidden') return EXIT.wrong;
   return caa.outcome === 'lookup-failed' ? EXIT.unclear : EXIT.right;
 }

@@ -97,6 +97,27 @@ describe('a pending name', () => {
     expect(asked.length - before).toBeLessThanOrEqual(26);
   });
 
+  test.each(['pending', 'steady'] as const)(
+    'whose check was cut short is soon checked again, three times, and then at the pace of a host that is %s',
+    async urgency => {
+      const {clock, asked, state, scheduler} = setUp();
+      state.answer = VERIFIED;
+      scheduler.watch('k', watched({urgency}));
+      await clock.advance(urgency === 'steady' ? 24 * 60 * MINUTE : 60 * MINUTE);
+      state.answer = verdict({agreed: false, unfinished: true});
+      const before = asked.length;
+      while (asked.length === before) await clock.advance(SECOND);
+      await clock.advance(3 * 6 * SECOND);
+      expect(asked.length - before).toBe(4);
+      await clock.advance(30 * SECOND);
+      expect(asked.length - before).toBe(4);
+      state.answer = VERIFIED;
+      while (asked.length === before + 4) await clock.advance(SECOND);
+      await clock.advance(30 * SECOND);
+      expect(asked.length - before).toBe(5);
+    },
+  );
+
   test('watched again with the same subject is not checked for that', async () => {
     const {clock, asked, scheduler} = setUp();
     scheduler.watch('k', watched());

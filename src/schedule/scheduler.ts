@@ -21,6 +21,8 @@ interface Judgement {
   readonly verified: boolean;
   /** A "no" that may demote something; any other "no" is a fault of the check. */
   readonly agreed: boolean;
+  /** The check was cut short. The next one, soon, continues with what it has learned. */
+  readonly unfinished?: boolean;
 }
 
 export interface Watched<Question> {
@@ -87,6 +89,8 @@ interface SchedulerOptions<Question, Verdict extends Judgement> {
 const REQUEST_BURST = 10;
 /** A check has its own deadlines, all shorter. Without this one, a check that never ends would also hold its slot. */
 const CHECK_LIMIT_MS = 120_000;
+/** So many checks in a row continue one that was cut short; then the usual pause follows. */
+const MAX_CONTINUED = 3;
 /** A check that takes longer waits for a slow server and does little work, so another check may start... */
 const SLOW_MS = 500;
 /** ...up to this many times `checks.inFlight` in total. */
@@ -100,6 +104,8 @@ interface Entry<Question, Verdict extends Judgement> {
   request: string | undefined;
   /** Checks since the last change, or since the last request that the limit let through. */
   count: number;
+  /** Checks in a row that were cut short, up to `MAX_CONTINUED`. */
+  unfinished: number;
   /** Counts changes of the question. A verdict about an earlier question is dropped. */
   generation: number;
   running: boolean;
@@ -155,6 +161,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
       result: undefined,
       request: undefined,
       count: 0,
+      unfinished: 0,
       generation: 0,
       running: false,
       dueAt,
@@ -279,6 +286,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
     const before = entry.result;
     const checkedAt = clock.monotonic();
     const negative = verdict.agreed && !verdict.verified;
+    entry.unfinished = verdict.unfinished && entry.unfinished < MAX_CONTINUED ? entry.unfinished + 1 : 0;
     entry.result = {
       verdict,
       startedAt,
@@ -313,6 +321,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
   /** The delay without a request. */
   function ownDelay(entry: Host): number {
     if (entry.result === undefined && entry.count === 0) return firstDelay(entry);
+    if (entry.unfinished > 0) return pendingDelay(1, checks, random());
     const {urgency, uid} = entry.watched;
     if (urgency === 'pending' || !entry.result?.verdict.verified) return pendingDelay(entry.count, checks, random());
     return steadyDelay(uid, checks, clock.now());

@@ -7,11 +7,16 @@ export interface Authority {
   readonly zone: string;
   readonly servers: readonly NameServer[];
   readonly recursive: boolean;
+  /** How many more servers the zone has, which we do not query. */
+  readonly omitted?: number;
 }
 
 export interface NameServer {
   readonly name: string;
   readonly endpoints: readonly Endpoint[];
-  /** There are no endpoints because no server answered for its name, so it may still have addresses. */
-  readonly unresolved?: true;
+  /**
+   * There are no endpoints, but it may still have addresses: `silent`: no server answered for its name; `unasked`: this
+   * check had no query left for its name.
+   */
+  readonly unresolved?: 'silent' | 'unasked';
 }

@@ -1,21 +1,24 @@
 import type {ResourceRecord} from '../wire/codec.ts';
-import type {Directory} from './directory.ts';
-import {MAX_HOPS, queryAll, type ServerAnswer, type ServerRecords} from './query-all.ts';
+import type {Directory, SilentServer} from './directory.ts';
+import {MAX_HOPS, queryAll, type ServerAnswer, type ServerNoAnswer, type ServerRecords} from './query-all.ts';
+import {isRefusal} from './reply.ts';
 import type {VerdictSession} from './session.ts';
 
-/** Each hop may use a third of the queries that are left, so a long chain can be followed to its end. */
+/** If not all servers can be queried, a hop uses a third of the queries that are left, to reach the end of the chain. */
 const SHARE_OF_HOP = 3;
 /** The least number of servers that a hop queries. */
 const MIN_SERVERS = 2;
+/** Queries that a hop leaves for those after it. */
+const RESERVE = 4;
 
-/** `partial`: a server on the way did not answer, and could have answered something else. */
+/** `missed`: the servers on the way that did not answer, and could have answered something else. */
 interface Followed {
-  readonly partial: boolean;
+  readonly missed: readonly ServerNoAnswer[];
 }
 
 /** Where a chain of CNAME records leads. */
 export type ChainEnd =
-  | {readonly kind: 'target'}
+  | (Followed & {readonly kind: 'target'})
   | (Followed & {
       readonly kind: 'addresses';
       readonly at: string;
@@ -27,10 +30,10 @@ export type ChainEnd =
   | (Followed & {readonly kind: 'too-long'})
   /** The servers of the name at `at` give different answers. */
   | {readonly kind: 'unsettled'; readonly at: string}
-  /** The servers of the name at `at` do not answer. `why` completes the sentence that begins with the name. */
-  | {readonly kind: 'unknown'; readonly at: string; readonly why: string};
+  /** The servers of the name at `at`, `silent`, do not answer. */
+  | {readonly kind: 'unknown'; readonly at: string; readonly silent: readonly SilentServer[]};
 
-type Hop = {readonly kind: 'hop'; readonly path: readonly string[]; readonly partial: boolean};
+type Hop = Followed & {readonly kind: 'hop'; readonly path: readonly string[]};
 
 /** Follows a chain from zone to zone, querying the servers of each, until it reaches the target or ends elsewhere. */
 export async function followChain(
@@ -40,31 +43,35 @@ export async function followChain(
   session: VerdictSession,
 ): Promise<ChainEnd> {
   const seen = new Set<string>();
+  const missed: ServerNoAnswer[] = [];
   let name = start;
-  let partial = false;
   while (name !== target) {
-    if (seen.has(name)) return {kind: 'loop', partial};
-    if (seen.size >= MAX_HOPS) return {kind: 'too-long', partial};
+    if (seen.has(name)) return {kind: 'loop', missed};
+    if (seen.size >= MAX_HOPS) return {kind: 'too-long', missed};
     const next = await nextHop(name, directory, session);
-    if ('partial' in next) partial ||= next.partial;
-    if (next.kind !== 'hop') return 'partial' in next ? {...next, partial} : next;
+    if ('missed' in next) missed.push(...next.missed);
+    if (next.kind !== 'hop') return 'missed' in next ? {...next, missed} : next;
     for (const passed of [name, ...next.path.slice(0, -1)]) seen.add(passed);
     name = next.path.at(-1) ?? name;
   }
-  return seen.size > MAX_HOPS ? {kind: 'too-long', partial} : {kind: 'target'};
+  return {kind: seen.size > MAX_HOPS ? 'too-long' : 'target', missed};
 }
 
 async function nextHop(name: string, directory: Directory, session: VerdictSession): Promise<Hop | ChainEnd> {
-  const found = await directory.find(name, session);
-  if (!found.ok) return silentAt(name, []);
-  const share = () => Math.max(Math.floor(session.remaining / SHARE_OF_HOP), MIN_SERVERS);
+  const found = await directory.find(name, session, 'every');
+  if (!found.ok) return {kind: 'unknown', at: name, silent: found.silent};
+  const {servers} = found.authority;
+  const share = () => {
+    const third = Math.floor(session.remaining / SHARE_OF_HOP);
+    return Math.max(Math.min(servers.length, session.remaining - RESERVE), third, MIN_SERVERS);
+  };
   const answers = await queryAll(found.authority, name, ['A'], session, share());
   const answered = onlyAnswered(answers);
   if (answered.length === 0) return silentAt(name, answers);
   const targets = new Set(answered.map(answer => cnamesIn(answer.records).join(' ')));
   const [only] = targets;
   if (targets.size > 1 || only?.includes(' ')) return {kind: 'unsettled', at: name};
-  if (only) return {kind: 'hop', path: commonPath(answered), partial: isPartial(answers)};
+  if (only) return {kind: 'hop', path: commonPath(answered), missed: missedIn(answers)};
   return addressEnd(name, answers, await queryAll(found.authority, name, ['AAAA'], session, share()));
 }
 
@@ -76,23 +83,27 @@ function commonPath(answers: readonly ServerRecords[]): string[] {
 }
 
 function addressEnd(at: string, ipv4: readonly ServerAnswer[], ipv6: readonly ServerAnswer[]): ChainEnd {
-  if (onlyAnswered(ipv6).length === 0) return silentAt(at, ipv6);
-  const answers = [...ipv4, ...ipv6];
+  // Servers that refuse to answer about IPv6 addresses have none.
+  const failing = ipv6.filter(answer => answer.ok || !isRefusal(answer.noAnswer));
+  if (failing.length > 0 && onlyAnswered(ipv6).length === 0) return silentAt(at, failing);
+  const answers = [...ipv4, ...failing];
   const addresses = [...new Set(onlyAnswered(answers).flatMap(answer => addressesIn(answer.records)))];
-  const partial = isPartial(ipv4) || isPartial(ipv6);
-  return addresses.length === 0 ? {kind: 'nothing', at, partial} : {kind: 'addresses', at, addresses, answers, partial};
+  const missed = [...missedIn(ipv4), ...missedIn(failing)];
+  return addresses.length === 0 ? {kind: 'nothing', at, missed} : {kind: 'addresses', at, addresses, answers, missed};
 }
 
 function silentAt(at: string, answers: readonly ServerAnswer[]): ChainEnd {
-  const unasked = answers.length > 0 && answers.every(answer => !answer.ok && answer.noAnswer === 'budget');
-  const why = unasked ? 'which was not queried: too many queries for one check' : 'whose name servers do not answer';
-  return {kind: 'unknown', at, why};
+  return {kind: 'unknown', at, silent: answers.filter(answer => !answer.ok)};
 }
 
-/** Servers that were skipped to save queries do not count: those that were queried represent them. */
-function isPartial(answers: readonly ServerAnswer[]): boolean {
+/** The servers of which no address answered. */
+export function missedIn(answers: readonly ServerAnswer[]): ServerNoAnswer[] {
   const answered = new Set(onlyAnswered(answers).map(({serverName}) => serverName));
-  return answers.some(answer => !answer.ok && answer.noAnswer !== 'budget' && !answered.has(answer.serverName));
+  const missed = new Map<string, ServerNoAnswer>();
+  for (const answer of answers) {
+    if (!answer.ok && !answered.has(answer.serverName)) missed.set(answer.serverName, answer);
+  }
+  return [...missed.values()];
 }
 
 export function onlyAnswered(answers: readonly ServerAnswer[]): ServerRecords[] {

@@ -8,17 +8,29 @@ import type {DnsTransport} from '../wire/transport.ts';
 import type {Authority, NameServer} from './authority.ts';
 import {type Directory, type SilentServer, serverLabel, type ZoneFinding} from './directory.ts';
 import {hedged} from './hedge.ts';
+import {MAX_SERVERS} from './query-all.ts';
 import {candidatesOf, HEDGE_MS, queryAny} from './query-any.ts';
-import {interpretReply, isMisdelegation, type NoAnswer, noAnswerWithoutAddress} from './reply.ts';
+import {
+  type InterpretedReply,
+  interpretReply,
+  isMisdelegation,
+  type NoAnswer,
+  noAnswerWithoutAddress,
+} from './reply.ts';
 import type {VerdictSession} from './session.ts';
 
 /** Bounds of what a stranger's zone can make us do. */
-const MAX_SERVERS = 8;
 const MAX_ADDRESSES = 2;
 const MAX_DEPTH = 3;
+/** As many servers without glue are looked up if the answer of any of them is enough. */
+const ENOUGH_SERVERS = 3;
 
 const CACHE_ENTRIES = 10_000;
-/** Short, because it affects all tenants of a DNS provider, and the provider may move a name server. */
+/**
+ * For name servers: their addresses, and the zones of their names. It affects all tenants of a DNS provider, and the
+ * provider may move a name server. It is longer than a check and the next one after it, which continues with what the
+ * first one has learned.
+ */
 const HOST_CACHE_MS = 300_000;
 const MIN_CACHE_MS = 60_000;
 const MAX_CACHE_MS = 3_600_000;
@@ -38,31 +50,43 @@ interface Cut {
   readonly ttl: number;
 }
 
+/** Which zone is sought, and why: how deep within the search for another zone's servers. */
+interface Search {
+  readonly name: string;
+  readonly which: 'every' | 'any';
+  readonly depth: number;
+}
+
 /** What the servers of a zone answer about a zone cut at the next name below it. */
 type Step = Cut | {readonly kind: 'same'} | {readonly kind: 'silent'; readonly silent: readonly SilentServer[]};
 
 /**
  * Finds the zone of a name and all name servers of that zone, from the root down, label by label (as in RFC 9156).
- * Every verdict queries the parent again, so it sees a changed delegation immediately. Only the zones of registries and
- * the addresses of name servers outlive a verdict. If a tenant's servers do not answer about NS records, they still
- * count as the name's servers: some answer only about addresses, and whether they do shows when they are queried.
+ * Every verdict queries the parent of the host's zone again, so it sees a changed delegation immediately. Only the zones
+ * of registries, and the addresses and zones of name servers, outlive a verdict, so a check that had too many of them to
+ * find gets further the next time. If a tenant's servers do not answer about NS records, they still count as the name's
+ * servers: some answer only about addresses, and whether they do shows when they are queried.
  */
 export function createDelegations({transport, roots, port, clock}: DelegationOptions): Directory {
   const root: Authority = {zone: '.', servers: roots, recursive: false};
   const suffixes = new TtlCache<Authority>(clock, CACHE_ENTRIES);
   const hosts = new TtlCache<readonly string[]>(clock, CACHE_ENTRIES);
-  const steps = new WeakMap<VerdictSession, Map<string, Promise<Step>>>();
+  /** The zones of name servers' names, for searches for any server. */
+  const zones = new TtlCache<Authority>(clock, CACHE_ENTRIES);
+  const memories = new WeakMap<VerdictSession, SessionMemory>();
   let turn = 0;
 
-  async function find(name: string, session: VerdictSession, depth = 0): Promise<ZoneFinding> {
-    const path = selfAndAncestors(name);
-    const known = path.findIndex(ancestor => authorityOf(ancestor, session) !== undefined);
-    let authority = known < 0 ? root : (authorityOf(path[known] ?? '', session) ?? root);
+  async function find(search: Search, session: VerdictSession): Promise<ZoneFinding> {
+    const path = selfAndAncestors(search.name);
+    const known = path.findIndex(ancestor => authorityOf(ancestor, search, session) !== undefined);
+    let authority = known < 0 ? root : (authorityOf(path[known] ?? '', search, session) ?? root);
     for (const next of path.slice(0, known < 0 ? path.length : known).reverse()) {
       const step: Step = session.mute.has(authority.zone) ? {kind: 'same'} : await cutAt(authority, next, session);
       if (step.kind === 'silent' && isRegistry(authority.zone)) return faultOf(authority.zone, step.silent, session);
-      if (step.kind === 'cut') authority = await descend(authority, next, step, session, depth);
-      session.authorities.set(next, authority);
+      if (step.kind === 'silent' && search.which === 'any') break; // they may still answer about addresses
+      if (step.kind === 'cut') authority = await descend(authority, next, step, search, session);
+      if (search.which === 'every') session.authorities.set(next, authority);
+      else if (isComplete(authority)) zones.set(next, authority, HOST_CACHE_MS);
     }
     return {ok: true, authority};
   }
@@ -71,41 +95,45 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     parent: Authority,
     zone: string,
     cut: Cut,
+    search: Search,
     session: VerdictSession,
-    depth: number,
   ): Promise<Authority> {
-    const parentView = await delegate(parent, zone, cut, session, depth);
-    session.authorities.set(zone, parentView);
-    if (isRegistry(zone)) {
-      const complete = parentView.servers.every(server => server.endpoints.length > 0);
-      if (complete) suffixes.set(zone, parentView, cacheMs(cut.ttl));
-      return parentView;
+    const parentView = await delegate(parent, zone, cut, search, session);
+    if (isGuide(zone, search) && isComplete(parentView) && parentView.omitted === undefined) {
+      suffixes.set(zone, parentView, cacheMs(cut.ttl));
     }
+    if (search.which === 'any' || isGuide(zone, search)) return parentView;
+    session.authorities.set(zone, parentView);
     const child = await queryCut(parentView, zone, session);
     if (child.kind === 'silent' && child.silent.every(({noAnswer}) => isMute(noAnswer))) session.mute.add(zone);
-    return child.kind === 'cut' ? unite(parentView, child, session, depth) : parentView;
+    return child.kind === 'cut' ? unite(parentView, child, search, session) : parentView;
   }
 
   /** Egress is closed only if the root does not answer either: a registry may be silent through its own fault. */
   async function faultOf(zone: string, silent: readonly SilentServer[], session: VerdictSession): Promise<ZoneFinding> {
-    const closed = zone === '.' || (!session.answered && (await queryCut(root, '.', session)).kind === 'silent');
+    const unasked = silent.some(({noAnswer}) => noAnswer === 'budget');
+    const closed =
+      !unasked && (zone === '.' || (!session.answered && (await queryCut(root, '.', session)).kind === 'silent'));
     if (closed) return {ok: false, fault: 'egress', zone, silent};
     const broken = silent.every(({noAnswer}) => isMisdelegation(noAnswer));
     return {ok: false, fault: broken ? 'broken' : 'unreachable', zone, silent};
   }
 
-  function authorityOf(name: string, session: VerdictSession): Authority | undefined {
-    return session.authorities.get(name) ?? suffixes.get(name);
+  function authorityOf(name: string, search: Search, session: VerdictSession): Authority | undefined {
+    const known = session.authorities.get(name) ?? (isGuide(name, search) ? suffixes.get(name) : undefined);
+    return known ?? (search.which === 'any' ? zones.get(name) : undefined);
+  }
+
+  function memoryOf(session: VerdictSession): SessionMemory {
+    const memory = memories.get(session) ?? {steps: new Map(), replies: new Map()};
+    memories.set(session, memory);
+    return memory;
   }
 
   /** Queries once per verdict: most name servers of a zone are in one zone, and are looked up at the same time. */
   function cutAt(authority: Authority, next: string, session: VerdictSession): Promise<Step> {
-    const known = steps.get(session) ?? new Map<string, Promise<Step>>();
-    steps.set(session, known);
     const key = `${authority.zone} ${next}`;
-    const step = known.get(key) ?? queryCut(authority, next, session);
-    known.set(key, step);
-    return step;
+    return once(memoryOf(session).steps, key, () => queryCut(authority, next, session));
   }
 
   async function queryCut(authority: Authority, next: string, session: VerdictSession): Promise<Step> {
@@ -130,29 +158,35 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     queried: Authority,
     zone: string,
     {names, message}: Cut,
+    {which, depth}: Search,
     session: VerdictSession,
-    depth: number,
   ): Promise<Authority> {
     const glue = message.additional.filter(record => isWithin(record.name, queried.zone));
-    const servers = names.slice(0, MAX_SERVERS).map(async (name): Promise<NameServer> => {
+    // A server inside a zone of which no server is known yet has glue, or the parent's servers serve the zone.
+    const isHidden = (name: string) => isWithin(name, zone) && !session.authorities.has(zone);
+    const chosen = which === 'every' ? names.slice(0, MAX_SERVERS) : someOf(names, glue, isHidden);
+    const servers = chosen.map(async (name): Promise<NameServer> => {
       let addresses: readonly string[] | undefined = addressesOfHost(glue, name);
-      const hidden = isWithin(name, zone) && !session.authorities.has(zone);
-      if (addresses.length === 0 && !hidden) addresses = await addressesOf(name, session, depth + 1);
-      // A server inside a zone of which no server is known yet has glue, or the parent's servers serve the zone.
+      if (addresses.length === 0 && !isHidden(name)) addresses = await addressesOf(name, session, depth + 1);
       else if (addresses.length === 0 && message.authoritative) addresses = await addressesAt(queried, name, session);
-      if (addresses === undefined) return {name, endpoints: [], unresolved: true};
+      if (addresses === undefined) {
+        return {name, endpoints: [], unresolved: session.unfinished ? 'unasked' : 'silent'};
+      }
       return {name, endpoints: addresses.slice(0, MAX_ADDRESSES).map(address => ({address, port}))};
     });
-    return {zone, servers: await Promise.all(servers), recursive: false};
+    const omitted = names.length - chosen.length;
+    return {zone, servers: await Promise.all(servers), recursive: false, ...(omitted > 0 && {omitted})};
   }
 
   /** Resolvers use both the parent's list of servers and the child's, so we query both. */
-  async function unite(parentView: Authority, child: Cut, session: VerdictSession, depth: number): Promise<Authority> {
-    const {zone, servers} = parentView;
+  async function unite(parentView: Authority, child: Cut, search: Search, session: VerdictSession): Promise<Authority> {
+    const {zone, servers, omitted = 0} = parentView;
     const names = child.names.filter(name => servers.every(server => server.name !== name));
     const added = {...child, names: names.slice(0, MAX_SERVERS - servers.length)};
-    const childView = await delegate(parentView, zone, added, session, depth);
-    return {...parentView, servers: [...servers, ...childView.servers]};
+    const childView = await delegate(parentView, zone, added, search, session);
+    // Those that the parent lists beyond our limit are in the child's list, too.
+    const all = Math.max(omitted, names.length - added.names.length);
+    return {...parentView, servers: [...servers, ...childView.servers], ...(all > 0 && {omitted: all})};
   }
 
   /** Undefined if no server answers. Names that need each other have no addresses. */
@@ -166,7 +200,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     if (depth > MAX_DEPTH) return [];
     // A name server's name is rarely a zone of its own. If it is, the servers of its parent do not answer for it.
     const lookUp = async (name: string) => {
-      const found = await find(name, session, depth);
+      const found = await find({name, which: 'any', depth}, session);
       return found.ok ? addressesAt(found.authority, host, session) : undefined;
     };
     const addresses = (await lookUp(parentOf(host))) ?? (await lookUp(host));
@@ -183,15 +217,52 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     const {servers} = authority;
     if (servers.every(({endpoints, unresolved}) => endpoints.length === 0 && !unresolved)) return [];
     const types = ['A', 'AAAA'] as const;
-    const results = await Promise.all(types.map(type => queryAny(authority, host, type, session, clock)));
-    if (results.every(result => result === undefined)) return undefined;
-    return addressesOfHost(
+    const {replies} = memoryOf(session);
+    const query = (type: 'A' | 'AAAA') =>
+      once(replies, `${authority.zone} ${host} ${type}`, () => queryAny(authority, host, type, session, clock));
+    const results = await Promise.all(types.map(query));
+    const addresses = addressesOfHost(
       results.flatMap(result => result?.message.answers ?? []),
       host,
     );
+    return addresses.length === 0 && results.includes(undefined) ? undefined : addresses;
   }
 
-  return {transport, find: (name, session) => find(name, session)};
+  return {transport, find: (name, session, which) => find({name, which, depth: 0}, session)};
+}
+
+/** The queries of one verdict that several searches at the same time need. */
+interface SessionMemory {
+  readonly steps: Map<string, Promise<Step>>;
+  readonly replies: Map<string, Promise<Extract<InterpretedReply, {ok: true}> | undefined>>;
+}
+
+function once<T>(memory: Map<string, Promise<T>>, key: string, run: () => Promise<T>): Promise<T> {
+  const result = memory.get(key) ?? run();
+  memory.set(key, result);
+  return result;
+}
+
+/** The servers that are quickest to reach: those with glue, or a few others. */
+function someOf(
+  names: readonly string[],
+  glue: readonly ResourceRecord[],
+  isHidden: (name: string) => boolean,
+): readonly string[] {
+  const reachable = names.filter(name => addressesOfHost(glue, name).length > 0);
+  if (reachable.length > 0) return reachable.slice(0, MAX_SERVERS);
+  const visible = names.filter(name => !isHidden(name));
+  return (visible.length > 0 ? visible : names).slice(0, ENOUGH_SERVERS);
+}
+
+/** Whether each server is known to have an address, or to have none. */
+function isComplete({servers}: Authority): boolean {
+  return servers.some(({endpoints}) => endpoints.length > 0) && servers.every(({unresolved}) => !unresolved);
+}
+
+/** A registry's zone only leads to the zones below it, unless it is itself the zone that is sought. */
+function isGuide(zone: string, {name, which}: Search): boolean {
+  return isRegistry(zone) && (which === 'any' || zone !== name);
 }
 
 /** Each further query would wait for its full timeout: after garbage, too, we wait for the right answer. */

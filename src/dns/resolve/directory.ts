@@ -29,7 +29,11 @@ export type ZoneFinding =
 export interface Directory {
   /** Queries only the servers of this directory, so a stranger's NS record cannot make us query our own resolvers. */
   readonly transport: DnsTransport;
-  find(name: string, session: VerdictSession): Promise<ZoneFinding>;
+  /**
+   * `every`: the servers that the parent and the zone list now, because each of them may answer something else. `any`:
+   * some servers, perhaps those of a few minutes ago, because the first answer counts.
+   */
+  find(name: string, session: VerdictSession, which: 'every' | 'any'): Promise<ZoneFinding>;
 }
 
 export function serverLabel(name: string, endpoint: Endpoint | undefined): string {

@@ -12,6 +12,6 @@ const BUDGET = 60;
 export async function lookUp(host: string, directory: Directory, signal: AbortSignal): Promise<Lookup> {
   const session = new VerdictSession({transport: directory.transport, budget: BUDGET, signal});
   const end = await followChain(host, undefined, directory, session);
-  if ((end.kind !== 'addresses' && end.kind !== 'nothing') || end.partial) return {known: false};
+  if ((end.kind !== 'addresses' && end.kind !== 'nothing') || end.missed.length > 0) return {known: false};
   return {known: true, addresses: end.kind === 'addresses' ? end.addresses : []};
 }

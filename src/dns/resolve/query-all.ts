@@ -3,12 +3,21 @@ import type {Endpoint} from '../wire/addresses.ts';
 import type {QueryType, ResourceRecord} from '../wire/codec.ts';
 import type {Authority, NameServer} from './authority.ts';
 import {serverLabel} from './directory.ts';
-import {type InterpretedReply, interpretReply, type NoAnswer, negativeTtl, noAnswerWithoutAddress} from './reply.ts';
+import {
+  type InterpretedReply,
+  interpretReply,
+  isRefusal,
+  type NoAnswer,
+  negativeTtl,
+  noAnswerWithoutAddress,
+} from './reply.ts';
 import type {VerdictSession} from './session.ts';
 
 /** The most names in a chain of CNAME records. */
 export const MAX_HOPS = 8;
-const MAX_ENDPOINTS = 10;
+/** The most servers of a zone that we query: as many as the root has. */
+export const MAX_SERVERS = 13;
+const MAX_ENDPOINTS = MAX_SERVERS;
 /** The most names taken from one answer: more than a chain may have, so that an overlong chain is noticed. */
 const MAX_PATH = MAX_HOPS + 2;
 
@@ -28,6 +37,8 @@ export interface ServerRecords {
   readonly negativeTtl?: number;
   /** It has a CNAME, but fails to answer about addresses. Its CNAME counts only if it leads elsewhere. */
   readonly failing?: ServerNoAnswer;
+  /** It has addresses of one family, and fails to answer about the other. */
+  readonly lacking?: ServerNoAnswer;
 }
 
 export interface ServerNoAnswer {
@@ -44,8 +55,7 @@ const RESERVE = 4;
 /**
  * Queries every address of every server of an authority, in parallel. Queries each for the first type before the
  * others, so a dead server costs one query. Does not query for the CNAME itself: a CNAME answers queries for addresses.
- * If a server leaves one of the types unanswered, it has not answered: the missing record could be the one that
- * conflicts. `questions` is the most queries to send.
+ * `questions` is the most queries to send.
  */
 export async function queryAll(
   authority: Authority,
@@ -58,7 +68,8 @@ export async function queryAll(
   const chosen = endpointsOf(authority.servers).slice(0, Math.max(share, 1));
   const queried = chosen.map(({server, endpoint}) => queryServer(authority, server, endpoint, name, types, session));
   const skipped = authority.servers.filter(server => chosen.every(choice => choice.server !== server));
-  return [...(await Promise.all(queried)), ...skipped.map(notQueried)];
+  if (skipped.some(({endpoints}) => endpoints.length > 0)) session.markUnfinished();
+  return [...(await Promise.all(queried)), ...skipped.map(notQueried), ...omittedServers(authority)];
 }
 
 /** The first address of each server, then the second ones: even a small budget covers every server once. */
@@ -75,7 +86,13 @@ function notQueried(server: NameServer): ServerNoAnswer {
   const common = {ok: false, server: server.name, serverName: server.name} as const;
   return server.endpoints.length === 0
     ? {...common, ...noAnswerWithoutAddress(server)}
-    : {...common, noAnswer: 'budget', detail: 'not queried: too many servers for one check'};
+    : {...common, noAnswer: 'budget', detail: 'not queried yet: one check sends a limited number of queries'};
+}
+
+function omittedServers({omitted = 0}: Authority): ServerNoAnswer[] {
+  const name = `${omitted} more`;
+  const detail = `not queried: Nameplate queries at most ${MAX_SERVERS} name servers of a zone`;
+  return omitted > 0 ? [{ok: false, server: name, serverName: name, noAnswer: 'limit', detail}] : [];
 }
 
 async function queryServer(
@@ -83,19 +100,42 @@ async function queryServer(
   server: NameServer,
   endpoint: Endpoint,
   name: string,
-  [first, ...others]: readonly [QueryType, ...QueryType[]],
+  types: readonly [QueryType, ...QueryType[]],
   session: VerdictSession,
 ): Promise<ServerAnswer> {
+  const [first, ...others] = types;
   const query = (type: QueryType) => queryEndpoint(authority, endpoint, name, type, session);
   const opening = await query(first);
-  const replies = opening.ok ? [opening, ...(await Promise.all(others.map(query)))] : [opening];
+  const isWorthMore = opening.ok || isRefusal(opening.noAnswer) || opening.noAnswer === 'servfail';
+  const replies = [opening, ...(isWorthMore ? await Promise.all(others.map(query)) : [])];
   const label = {server: serverLabel(server.name, endpoint), serverName: server.name};
   const silent = replies.find(each => !each.ok);
-  if (silent?.ok !== false) return {ok: true, ...label, ...summarize(replies, name, [first, ...others], authority)};
+  if (silent?.ok !== false) return {ok: true, ...label, ...summarize(replies, name, types, authority)};
   const noAnswer: ServerNoAnswer = {ok: false, ...label, noAnswer: silent.noAnswer, detail: silent.detail};
+  const lacking = {...noAnswer, detail: `${silent.detail} for ${types[replies.indexOf(silent)]} records`};
+  const half = halfAnswer(replies, lacking, summarize(replies, name, types, authority));
+  if (half !== undefined) return {ok: true, ...label, ...half};
   if (silent.noAnswer !== 'servfail' || first === 'TXT') return noAnswer;
   const found = summarize([await query('CNAME')], name, [], authority);
   return found.records.length > 0 ? {ok: true, ...label, ...found, failing: noAnswer} : noAnswer;
+}
+
+/**
+ * What resolvers make of a server that answers about one type, but not about another (RFC 4074 section 4); undefined if
+ * the missing answer could contradict the one that is there. A CNAME stands for all types. A type that the server
+ * refuses to answer for has no records there. If it fails at a type, it counts, but does not speak for the other type.
+ */
+function halfAnswer(
+  [opening, ...others]: readonly InterpretedReply[],
+  lacking: ServerNoAnswer,
+  found: ReturnType<typeof summarize>,
+): (ReturnType<typeof summarize> & Pick<ServerRecords, 'lacking'>) | undefined {
+  const failures = [opening, ...others].flatMap(each => (each && !each.ok ? [each.noAnswer] : []));
+  if (failures.length > others.length || failures.includes('bogus')) return undefined;
+  if (found.records.some(({type}) => type === 'CNAME')) return found;
+  if (failures.every(isRefusal) && (opening?.ok || found.records.length > 0)) return found;
+  const isFailing = failures.every(each => isRefusal(each) || each === 'servfail');
+  return isFailing && found.records.length > 0 ? {...found, lacking} : undefined;
 }
 
 /**

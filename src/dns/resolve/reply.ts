@@ -3,16 +3,33 @@ import type {QueryFailure, Reply} from '../wire/transport.ts';
 import type {Authority, NameServer} from './authority.ts';
 
 /**
- * Why there is no answer about the name. `lame`: the server answers, but not for this zone. `bogus`: a validating
- * resolver has the answer and refuses to give it.
+ * Why there is no answer about the name. `lame`: the server answers, but not for this zone. `unsupported`: it does not
+ * answer such queries. `bogus`: a validating resolver has the answer and refuses to give it. `budget`: this check did
+ * not get to it. `limit`: no check does, because the zone has too many servers.
  */
-export type NoAnswer = QueryFailure | 'servfail' | 'refused' | 'lame' | 'no-address' | 'bogus';
+export type NoAnswer =
+  | QueryFailure
+  | 'servfail'
+  | 'refused'
+  | 'unsupported'
+  | 'lame'
+  | 'no-address'
+  | 'bogus'
+  | 'limit';
 
 /** For a server without an address: the delegation has a fault, or the servers of its name do not answer. */
 export function noAnswerWithoutAddress(server: Pick<NameServer, 'unresolved'>): {noAnswer: NoAnswer; detail: string} {
-  return server.unresolved
-    ? {noAnswer: 'timeout', detail: 'no answer to the query for its address'}
-    : {noAnswer: 'no-address', detail: 'has no address'};
+  switch (server.unresolved) {
+    case 'silent':
+      return {noAnswer: 'timeout', detail: 'no answer to the query for its address'};
+    case 'unasked':
+      return {
+        noAnswer: 'budget',
+        detail: 'its address was not queried yet: one check sends a limited number of queries',
+      };
+    default:
+      return {noAnswer: 'no-address', detail: 'has no address'};
+  }
 }
 
 /** Whether it shows that the server, to which the zone is delegated, does not serve the zone. */
@@ -20,13 +37,20 @@ export function isMisdelegation(noAnswer: NoAnswer): boolean {
   return ['refused', 'lame', 'no-address', 'forbidden'].includes(noAnswer);
 }
 
+/** Whether the server says that it has no such answer. It says so again and again, unlike after a failure. */
+export function isRefusal(noAnswer: NoAnswer): boolean {
+  return noAnswer === 'refused' || noAnswer === 'unsupported';
+}
+
 export type InterpretedReply =
   | {readonly ok: true; readonly message: Message}
   | {readonly ok: false; readonly noAnswer: NoAnswer; readonly detail: string};
 
-const NXDOMAIN = 3;
 const NOERROR = 0;
+const FORMERR = 1;
 const SERVFAIL = 2;
+const NXDOMAIN = 3;
+const NOTIMP = 4;
 const REFUSED = 5;
 const NOTAUTH = 9;
 
@@ -36,6 +60,8 @@ export function interpretReply(reply: Reply, authority: Pick<Authority, 'zone' |
   const {rcode, authoritative} = reply.message;
   if (rcode === REFUSED || rcode === NOTAUTH) return silent('refused', 'refuses to answer for this zone');
   if (rcode === SERVFAIL) return silent('servfail', 'server failure (SERVFAIL)');
+  if (rcode === NOTIMP) return silent('unsupported', 'does not support such queries (NOTIMP)');
+  if (rcode === FORMERR) return silent('unsupported', 'does not understand the query (FORMERR)');
   if (rcode !== NOERROR && rcode !== NXDOMAIN) return silent('servfail', `response code ${rcode}`);
   if (!authoritative && !authority.recursive) return silent('lame', `answers without authority for ${authority.zone}`);
   return {ok: true, message: reply.message};

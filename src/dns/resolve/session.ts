@@ -17,6 +17,7 @@ export class VerdictSession {
   readonly signal: AbortSignal;
   #remaining: number;
   #answered = false;
+  #unfinished = false;
   /** The authority of each name whose zone is known. New in every verdict, so a fixed delegation shows immediately. */
   readonly authorities = new Map<string, Authority>();
   /** Zones whose servers let a query about zone cuts time out: they get no other such query. */
@@ -37,8 +38,17 @@ export class VerdictSession {
     return this.#answered;
   }
 
+  /** Whether a server was not queried to the end that should have been: what is missing may contradict the rest. */
+  get unfinished(): boolean {
+    return this.#unfinished;
+  }
+
   grant(questions: number): void {
     this.#remaining += questions;
+  }
+
+  markUnfinished(): void {
+    this.#unfinished = true;
   }
 
   async query(
@@ -47,11 +57,18 @@ export class VerdictSession {
     type: QueryType,
     flags = {recursionDesired: false, checkingDisabled: false},
   ): Promise<Reply> {
-    if (this.#remaining <= 0)
-      return {ok: false, failure: 'budget', detail: 'not queried: too many queries for one check'};
+    if (this.#remaining <= 0) return this.#unasked('not queried yet: one check sends a limited number of queries');
+    if (this.signal.aborted) return this.#unasked('not queried yet: one check takes a limited time');
     this.#remaining--;
     const reply = await this.#transport.query({endpoint, name, type, ...flags}, this.signal);
     if (reply.ok) this.#answered = true;
+    else if (reply.failure === 'timeout' && this.signal.aborted)
+      return this.#unasked('no answer in the time of one check');
     return reply;
+  }
+
+  #unasked(detail: string): Reply {
+    this.#unfinished = true;
+    return {ok: false, failure: 'budget', detail};
   }
 }

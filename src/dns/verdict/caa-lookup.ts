@@ -54,7 +54,7 @@ async function lookUpCaaAt(
 ): Promise<Lookup> {
   let name = start;
   for (let hop = 0; hop < MAX_HOPS; hop++) {
-    const found = await directory.find(name, session);
+    const found = await directory.find(name, session, 'any');
     if (!found.ok) return {ok: false, at: name, why: `the name servers of ${found.zone} do not answer`};
     const reply = await queryAny(found.authority, name, 'CAA', session, clock);
     if (reply === undefined) return {ok: false, at: name, why: 'no name server answers the question for CAA records'};

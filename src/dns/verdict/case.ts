@@ -8,6 +8,6 @@ export interface Case {
   readonly question: ProofQuestion;
   readonly evidence: HostEvidence;
   readonly classifications: readonly Classification[];
-  /** One entry for each name server none of whose addresses answered. */
+  /** One entry for each name server none of whose addresses answered, or that left one type unanswered. */
   readonly silent: readonly ServerNoAnswer[];
 }

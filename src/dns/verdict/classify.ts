@@ -1,14 +1,17 @@
 import {addressesIn, type ChainEnd, cnamesIn} from '../resolve/cname-chain.ts';
-import type {ServerRecords} from '../resolve/query-all.ts';
+import type {ServerNoAnswer, ServerRecords} from '../resolve/query-all.ts';
 import type {ResourceRecord} from '../wire/codec.ts';
 import type {HostEvidence} from './evidence.ts';
+import {listSilent} from './explain.ts';
 import type {ProofQuestion} from './verdict.ts';
 
 /** What one server's answer means for the question. */
-export type Classification = {readonly answer: ServerRecords} & (
-  | {readonly kind: 'proved'}
+export type Classification = {
+  readonly answer: ServerRecords;
+} /** `missed`: servers further along the chain that did not answer. */ & (
+  | {readonly kind: 'proved'; readonly missed: readonly ServerNoAnswer[]}
   /** Only addresses of the target. */
-  | {readonly kind: 'addresses'}
+  | {readonly kind: 'addresses'; readonly missed: readonly ServerNoAnswer[]}
   /** Some addresses are the target's and some are not. */
   | {readonly kind: 'mixed'; readonly foreign: readonly ResourceRecord[]}
   /** Addresses next to a CNAME. */
@@ -19,8 +22,11 @@ export type Classification = {readonly answer: ServerRecords} & (
   | {readonly kind: 'elsewhere'; readonly cname: string; readonly end: ChainEnd}
   /** The servers further along the chain disagree. */
   | {readonly kind: 'unsettled'; readonly cname: string; readonly at: string}
-  /** The answer itself is right as far as it goes, but something else could not be looked up. */
-  | {readonly kind: 'unknown'; readonly detail: string}
+  /**
+   * The answer itself is right as far as it goes, but something else could not be looked up. `isUnasked`: because this
+   * check did not get to it.
+   */
+  | {readonly kind: 'unknown'; readonly detail: string; readonly isUnasked?: true}
   | {readonly kind: 'missing'}
 );
 
@@ -29,7 +35,7 @@ export function classify(answer: ServerRecords, question: ProofQuestion, evidenc
   const addresses = answer.records.filter(record => record.type === 'A' || record.type === 'AAAA');
   if (others.length > 0) return {kind: 'many-cnames', answer};
   if (cname !== undefined && addresses.length > 0) return {kind: 'beside', answer, foreign: addresses};
-  if (cname === question.target) return {kind: 'proved', answer};
+  if (cname === question.target) return {kind: 'proved', answer, missed: []};
   if (cname !== undefined) return classifyChain(cname, answer, question, evidence);
   if (addresses.length > 0) return classifyAddresses(addresses, answer, evidence);
   return {kind: 'missing', answer};
@@ -41,27 +47,33 @@ function classifyChain(
   {target}: ProofQuestion,
   evidence: HostEvidence,
 ): Classification {
-  const end = evidence.chains.get(cname) ?? {kind: 'too-long', partial: true};
+  const end = evidence.chains.get(cname) ?? {kind: 'too-long', missed: []};
   switch (end.kind) {
     case 'target':
-      return {kind: 'proved', answer};
+      return {kind: 'proved', answer, missed: end.missed};
     case 'unsettled':
       return {kind: 'unsettled', answer, cname, at: end.at};
     case 'unknown':
-      return {kind: 'unknown', answer, detail: `it points to ${end.at}, ${end.why}`};
+      return {kind: 'unknown', answer, ...describeUnknown(end)};
     case 'addresses': {
       const {targetAddresses} = evidence;
       const isOfOtherAccount = [cname, end.at].some(name => zoneOf(name) === zoneOf(target));
       if (isOfOtherAccount) return {kind: 'elsewhere', answer, cname, end};
       if (targetAddresses?.known === false) return {kind: 'unknown', answer, detail: targetAddresses.detail};
       const all = targetAddresses !== undefined && end.addresses.every(each => targetAddresses.addresses.has(each));
-      return all ? {kind: 'addresses', answer} : {kind: 'elsewhere', answer, cname, end};
+      return all ? {kind: 'addresses', answer, missed: end.missed} : {kind: 'elsewhere', answer, cname, end};
     }
     case 'nothing':
     case 'loop':
     case 'too-long':
       return {kind: 'elsewhere', answer, cname, end};
   }
+}
+
+function describeUnknown({at, silent}: Extract<ChainEnd, {kind: 'unknown'}>) {
+  const isUnasked = silent.some(({noAnswer}) => noAnswer === 'budget');
+  if (isUnasked) return {detail: `it points to ${at}, which this check could not query`, isUnasked};
+  return {detail: `it points to ${at}, whose name servers do not answer (${listSilent(silent)})`};
 }
 
 /** The targets of all accounts are names in one zone, with the same addresses. */
@@ -78,6 +90,6 @@ function classifyAddresses(
     return {kind: 'unknown', answer, detail: targetAddresses?.detail ?? 'the addresses of the target are not known'};
   }
   const foreign = records.filter(record => addressesIn([record]).some(each => !targetAddresses.addresses.has(each)));
-  if (foreign.length === 0) return {kind: 'addresses', answer};
+  if (foreign.length === 0) return {kind: 'addresses', answer, missed: []};
   return {kind: foreign.length < records.length ? 'mixed' : 'foreign', answer, foreign};
 }

@@ -29,14 +29,17 @@ export interface HostEvidence {
   readonly chains: ReadonlyMap<string, ChainEnd>;
   /** Absent: not needed. */
   readonly targetAddresses?: TargetAddresses;
-  /** Absent: not needed, or no server to query. */
+  /** Absent: not needed. */
   readonly txt?: TxtEvidence;
 }
 
 interface TxtEvidence {
   readonly answers: readonly ServerAnswer[];
-  /** Whether the value comes from a wildcard record, which proves nothing about this name. */
-  readonly wildcard: boolean | 'unknown';
+  /**
+   * Whether the value comes from a wildcard record, which proves nothing about this name. `unknown`: no server answered;
+   * `unasked`: this check did not get to it.
+   */
+  readonly wildcard: boolean | 'unknown' | 'unasked';
 }
 
 /** More distinct CNAME values than this are wrong, wherever they lead. */
@@ -58,7 +61,7 @@ export async function gatherEvidence(
   deps: GatherDependencies,
 ): Promise<Evidence> {
   const {host, target} = question;
-  const found = await deps.directory.find(host, session);
+  const found = await deps.directory.find(host, session, 'every');
   if (!found.ok) return {kind: 'fault', fault: found.fault, zone: found.zone, silent: found.silent};
   const {zone, recursive} = found.authority;
   const apex = isApex(host) || zone === host;
@@ -85,7 +88,7 @@ async function followChains(
   for (const value of [...values].slice(0, MAX_CHAINS)) {
     chains.set(
       value,
-      value === host ? {kind: 'loop', partial: false} : await followChain(value, target, directory, session),
+      value === host ? {kind: 'loop', missed: []} : await followChain(value, target, directory, session),
     );
   }
   return chains;
@@ -100,14 +103,15 @@ async function gatherTxt(
   {txtName, txtValue, host}: ProofQuestion,
   session: VerdictSession,
   {directory, randomLabel, clock}: GatherDependencies,
-): Promise<TxtEvidence | undefined> {
-  const found = await directory.find(txtName, session);
-  if (!found.ok) return undefined;
+): Promise<TxtEvidence> {
+  const found = await directory.find(txtName, session, 'every');
+  const open = () => (session.unfinished ? 'unasked' : 'unknown');
+  if (!found.ok) return {answers: [], wildcard: open()};
   const answers = await queryAll(found.authority, txtName, ['TXT'], session, session.remaining - PROBE_RESERVE);
   if (!holdsText(answers, txtValue)) return {answers, wildcard: false};
   const sibling = `_${randomLabel()}.${host}`;
   const probe = await queryAny(found.authority, sibling, 'TXT', session, clock);
-  if (probe === undefined) return {answers, wildcard: 'unknown'};
+  if (probe === undefined) return {answers, wildcard: open()};
   const wildcard = probe.message.answers.some(record => record.type === 'TXT' && record.text === txtValue);
   return {answers, wildcard};
 }

@@ -54,7 +54,7 @@ function serversOf(answers: readonly {readonly server: string}[]): string {
   return list(answers.map(({server}) => quoteName(server)));
 }
 
-function silentList(silent: readonly SilentServer[]): string {
+export function listSilent(silent: readonly SilentServer[]): string {
   return list(silent.map(({server, detail}) => `${quoteName(server)}: ${detail}`).sort());
 }
 
@@ -88,8 +88,38 @@ export function verified({question, classifications, silent}: Case, proof: NonNu
     'address-txt': `${host} has the addresses of ${target}, and ${txtName} has the TXT record, at ${servers}`,
     address: `${host} has the addresses of ${target} at ${servers}`,
   };
-  const passed = silent.length > 0 ? ` No answer from ${silentList(silent)}.` : '';
+  const passed = silent.length > 0 ? ` No answer from ${listSilent(silent)}.` : '';
   return `${found[proof]}.${passed}`;
+}
+
+/** What keeps a verified host from being agreed, and who can change it. */
+export function doubt(zone: string, silent: readonly SilentServer[]): string {
+  const servers = listSilent(silent);
+  if (zone === '.')
+    return `not every resolver of the platform confirms that (${servers}). Ask the platform team to check these resolvers.`;
+  return (
+    `not every name server on the way confirms that (${servers}). Ask your DNS provider to fix this server, or remove it ` +
+    `from the name servers of ${quoteName(zone)}, at your provider and at your registrar.`
+  );
+}
+
+/** The same, if no authoritative server can be reached. */
+export function noAuthority(): string {
+  return "the platform cannot reach the zone's own name servers, and a resolver's answer may be old. Ask the platform team to allow egress to port 53.";
+}
+
+/** Some servers were not queried, and those that were give no reason to change anything. */
+export function unfinished({question, classifications, silent}: Case): string {
+  const open = silent.filter(({noAnswer}) => noAnswer === 'budget');
+  const names = serversOf(open.map(({serverName}) => ({server: serverName})));
+  const found = classifications.length === 0 ? '' : `What was found about ${question.host} so far is right. `;
+  const left =
+    open.length === 0 ? `Not everything about ${question.host} was queried yet` : `Not queried yet: ${names}`;
+  return `${found}${left}, because one check sends a limited number of queries in a limited time. No action needed; Nameplate will continue in a few seconds.`;
+}
+
+export function unfinishedOnTheWay(host: string, zone: string): string {
+  return `The name servers of ${zone === '.' ? 'the root' : quoteName(zone)} were not queried about ${host}, because one check sends a limited number of queries in a limited time. No action needed; Nameplate will continue in a few seconds.`;
 }
 
 export function missing(given: Case): string {
@@ -240,20 +270,22 @@ export function proofPropagating(
   );
 }
 
-export function txtUnreachable({question}: Case): string {
-  return `${question.host} has the addresses of ${question.target}, but no name server answered the query for ${question.txtName}. ${WAIT}`;
+export function txtUnreachable({question, evidence}: Case): string {
+  const silent = (evidence.txt?.answers ?? []).filter(answer => !answer.ok);
+  const servers = silent.length === 0 ? '' : ` (${listSilent(silent)})`;
+  return `${question.host} has the addresses of ${question.target}, but no name server answered the query for ${question.txtName}${servers}. ${WAIT} If this lasts, ask your DNS provider about these servers.`;
 }
 
 export function unreachable(zone: string, silent: readonly SilentServer[]): string {
   if (zone === '.') {
-    return `No resolver of the platform answered (${silentList(silent)}). ${WAIT} If this lasts, ask the platform team to check these resolvers.`;
+    return `No resolver of the platform answered (${listSilent(silent)}). ${WAIT} If this lasts, ask the platform team to check these resolvers.`;
   }
-  return `No name server of ${quoteName(zone)} answered (${silentList(silent)}). ${WAIT} If this lasts, ask your DNS provider about these servers.`;
+  return `No name server of ${quoteName(zone)} answered (${listSilent(silent)}). ${WAIT} If this lasts, ask your DNS provider about these servers.`;
 }
 
 export function delegationBroken(zone: string, silent: readonly SilentServer[]): string {
   return (
-    `${quoteName(zone)} is delegated to name servers that do not serve it (${silentList(silent)}). ` +
+    `${quoteName(zone)} is delegated to name servers that do not serve it (${listSilent(silent)}). ` +
     `Create the zone ${quoteName(zone)} at that provider, or set the correct name servers at your registrar.`
   );
 }

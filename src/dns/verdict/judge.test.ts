@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import type {ChainEnd} from '../resolve/cname-chain.ts';
-import type {ServerAnswer} from '../resolve/query-all.ts';
+import type {ServerAnswer, ServerNoAnswer, ServerRecords} from '../resolve/query-all.ts';
 import type {NoAnswer} from '../resolve/reply.ts';
 import type {ResourceRecord} from '../wire/codec.ts';
 import type {Evidence, HostEvidence} from './evidence.ts';
@@ -32,10 +32,12 @@ function fails(server: string, record: ResourceRecord): ServerAnswer {
 }
 
 const RIGHT = cname(TARGET);
+const DEAD: ServerNoAnswer = {ok: false, server: 'ns9', serverName: 'ns9', noAnswer: 'timeout', detail: 'timeout'};
+const UNASKED: ServerNoAnswer = {...DEAD, noAnswer: 'budget'};
 const targetAddresses = {known: true, addresses: new Set(['192.0.2.10', '192.0.2.11', '2001:db8::10'])} as const;
 
 function endsAtTarget(name: string): Map<string, ChainEnd> {
-  return new Map([[name, {kind: 'addresses', at: name, addresses: ['192.0.2.10'], answers: [], partial: false}]]);
+  return new Map([[name, {kind: 'addresses', at: name, addresses: ['192.0.2.10'], answers: [], missed: []}]]);
 }
 
 interface Row {
@@ -146,20 +148,96 @@ const rows: readonly Row[] = [
   {
     case: 'a chain whose servers are silent',
     answers: [says('ns1', cname('a.test'))],
-    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'unknown', at: 'b.test', why: 'which is silent'}]])},
+    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'unknown', at: 'b.test', silent: [DEAD]}]])},
     want: {reason: 'NameServersUnreachable', agreed: false},
-    says: ['it points to b.test, which is silent'],
+    says: ['it points to b.test, whose name servers do not answer (ns9: timeout)'],
+  },
+  {
+    case: 'a chain that the check did not get to',
+    answers: [says('ns1', cname('a.test'))],
+    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'unknown', at: 'b.test', silent: [UNASKED]}]])},
+    want: {reason: 'Checking', verified: false, agreed: false},
+    says: ['No action needed'],
+  },
+  {
+    case: 'a chain to the target, while a server on the way is silent',
+    answers: [says('ns1', cname('a.test'))],
+    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'target', missed: [DEAD]}]])},
+    want: {reason: 'Verified', agreed: false, doubt: expect.stringContaining('ns9: timeout')},
+  },
+  {
+    case: 'the proof at the one server of eight that was queried',
+    answers: [says('ns1', RIGHT), ...Array.from({length: 7}, (_, n) => silent(`ns${n + 2}`, 'budget'))],
+    want: {reason: 'Checking', verified: false, agreed: false},
+    says: ['so far is right', 'Not queried yet: ns2, ns3, ns4, ns5 and 3 more'],
+  },
+  {
+    case: 'an address next to the CNAME at the one server that was queried',
+    answers: [says('ns1', RIGHT, a('192.0.2.7')), silent('ns2', 'budget')],
+    want: {reason: 'ConflictingRecord', agreed: false},
+  },
+  {
+    case: 'nothing at the one server that was queried',
+    answers: [says('ns1'), silent('ns2', 'budget')],
+    want: {reason: 'RecordMissing', agreed: false},
+  },
+  {
+    case: 'an old record at one of the two servers that were queried',
+    answers: [says('ns1', RIGHT), says('ns2', a('192.0.2.7')), silent('ns3', 'budget')],
+    more: {targetAddresses},
+    want: {reason: 'Propagating', agreed: false},
+  },
+  {
+    case: 'no server that was queried',
+    answers: [silent('ns1', 'budget'), silent('ns2', 'budget')],
+    want: {reason: 'Checking', agreed: false},
+    says: ['Not queried yet: ns1, ns2'],
+  },
+  {
+    case: 'the TXT record at the servers that were queried',
+    answers: [says('ns1', a('192.0.2.10')), says('ns2', a('192.0.2.10'))],
+    more: {targetAddresses, txt: {answers: [says('ns1', txt('token')), silent('ns2', 'budget')], wildcard: false}},
+    want: {reason: 'Checking', verified: false},
+  },
+  {
+    case: 'the TXT record, of which it is not known yet whether a wildcard gives it',
+    answers: [says('ns1', a('192.0.2.10'))],
+    more: {targetAddresses, txt: {answers: [says('ns1', txt('token'))], wildcard: 'unasked'}},
+    want: {reason: 'Checking', verified: false},
+  },
+  {
+    case: 'a zone with more name servers than are ever queried',
+    answers: [says('ns1', RIGHT), silent('3 more', 'limit')],
+    want: {reason: 'Verified', agreed: false, doubt: expect.stringContaining('3 more')},
+  },
+  {
+    case: 'the proof everywhere but at a dead server, which is named',
+    answers: [says('ns1', RIGHT), silent('ns2 (20.9.0.1)')],
+    want: {
+      reason: 'Verified',
+      agreed: false,
+      doubt: expect.stringMatching(/ns2 \(20\.9\.0\.1\): timeout.*remove it from the name servers of example\.com/),
+    },
+  },
+  {
+    case: 'an address at a server that fails at the other family',
+    answers: [
+      {...(says('ns1', a('192.0.2.10')) as ServerRecords), lacking: {...DEAD, detail: 'fails for AAAA records'}},
+    ],
+    more: {targetAddresses, txt: {answers: [says('ns1', txt('token'))], wildcard: false}},
+    want: {reason: 'Verified', agreed: false},
+    says: ['fails for AAAA records'],
   },
   {
     case: 'a chain to nowhere, by the word of all on the way',
     answers: [says('ns1', cname('a.test'))],
-    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'nothing', at: 'a.test', partial: false}]])},
+    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'nothing', at: 'a.test', missed: []}]])},
     want: {reason: 'RecordMismatch', agreed: true},
   },
   {
     case: 'a chain to nowhere, while servers on the way are silent',
     answers: [says('ns1', cname('a.test'))],
-    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'nothing', at: 'a.test', partial: true}]])},
+    more: {chains: new Map<string, ChainEnd>([['a.test', {kind: 'nothing', at: 'a.test', missed: [DEAD]}]])},
     want: {reason: 'RecordMismatch', agreed: false},
   },
   {
@@ -171,7 +249,7 @@ const rows: readonly Row[] = [
   {
     case: 'a CNAME loop, for which servers fail',
     answers: [fails('ns1', cname(HOST)), fails('ns2', cname(HOST))],
-    more: {chains: new Map<string, ChainEnd>([[HOST, {kind: 'loop', partial: false}]])},
+    more: {chains: new Map<string, ChainEnd>([[HOST, {kind: 'loop', missed: []}]])},
     want: {reason: 'RecordMismatch', agreed: true},
     says: ['CNAME loop'],
   },

@@ -1,5 +1,6 @@
 import {isPublicSuffix} from '../names/hosts.ts';
-import {onlyAnswered} from '../resolve/cname-chain.ts';
+import {missedIn, onlyAnswered} from '../resolve/cname-chain.ts';
+import type {SilentServer} from '../resolve/directory.ts';
 import type {ServerAnswer, ServerNoAnswer} from '../resolve/query-all.ts';
 import {isMisdelegation} from '../resolve/reply.ts';
 import type {Case} from './case.ts';
@@ -13,8 +14,9 @@ import type {DnsReason, ProofQuestion, Verdict} from './verdict.ts';
  *
  * Verified: at least one name server answered, and every server that answered shows the proof. Servers that do not
  * answer (timeout, SERVFAIL, REFUSED, lame, no address) are skipped, as resolvers skip them. A server with any other
- * answer is not. So one dead server of four does not reject a good domain, but one stale server of four keeps the
- * domain from being verified until that server has caught up.
+ * answer is not, nor is a server that this check did not get to: then the next check continues. So one dead server of
+ * four does not reject a good domain, but one stale server of four keeps the domain from being verified until that
+ * server has caught up.
  *
  * Agreed: in addition, every name server answered, and all give the same yes or no. Only an agreed "no" may count as
  * drift or move a claim. Faults of servers, delegation, or DNSSEC are never agreed.
@@ -22,7 +24,10 @@ import type {DnsReason, ProofQuestion, Verdict} from './verdict.ts';
  * A wrong answer outweighs a right one only if waiting would not fix it (a record next to the CNAME). Otherwise, if one
  * server has the proof, the reason is Propagating. If none has it, the reason is the most specific thing to fix.
  */
-export type Judgment = Pick<Verdict, 'reason' | 'verified' | 'proof' | 'message' | 'agreed' | 'addressesOnly'>;
+export type Judgment = Pick<
+  Verdict,
+  'reason' | 'verified' | 'proof' | 'message' | 'agreed' | 'doubt' | 'addressesOnly'
+>;
 
 export function judge(question: ProofQuestion, evidence: Evidence): Judgment {
   if (evidence.kind === 'fault') return judgeFault(question, evidence);
@@ -30,7 +35,9 @@ export function judge(question: ProofQuestion, evidence: Evidence): Judgment {
   const classifications = all.filter(({answer, kind}) => answer.failing === undefined || kind === 'elsewhere');
   const failing = all.flatMap(each => (classifications.includes(each) ? [] : (each.answer.failing ?? [])));
   const used = new Set<ServerAnswer>(classifications.map(({answer}) => answer));
-  const silent = silentServers([...evidence.answers.filter(answer => !answer.ok || used.has(answer)), ...failing]);
+  const lacking = classifications.flatMap(({answer}) => answer.lacking ?? []);
+  const missed = missedIn([...evidence.answers.filter(answer => !answer.ok || used.has(answer)), ...failing]);
+  const silent = [...missed, ...lacking];
   const addressesOnly = evidence.apex || classifications.some(({kind}) => kind === 'addresses' || kind === 'mixed');
   const judgment = judgeClassifications({question, evidence, classifications, silent});
   return {...judgment, addressesOnly};
@@ -53,8 +60,10 @@ function judgeClassifications(given: Case): Fold {
   const [unsettled] = of('unsettled');
   if (unsettled?.kind === 'unsettled') return propagating(say.unsettled(given, unsettled));
   const [unknown] = of('unknown');
+  if (unknown?.kind === 'unknown' && unknown.isUnasked) return unfinished(given);
   if (unknown?.kind === 'unknown') return uncertain('NameServersUnreachable', say.unknown(given, unknown));
   if (right.length === 0) return judgeWrong(given, wrong);
+  if (given.silent.some(isUnasked)) return unfinished(given);
   if (of('addresses').length === 0) return verified(given, 'cname');
   return question.apexProof === 'address' ? verified(given, 'address') : judgeTxt(given);
 }
@@ -80,22 +89,26 @@ function judgeWrong(given: Case, wrong: readonly Classification[]): Fold {
 function judgeTxt(addressCase: Case): Fold {
   const {evidence, question} = addressCase;
   const all = evidence.txt?.answers ?? [];
-  const given = {...addressCase, silent: [...addressCase.silent, ...silentServers(all)]};
+  const given = {...addressCase, silent: [...addressCase.silent, ...missedIn(all)]};
   const answers = onlyAnswered(all);
+  const isOpen = given.silent.some(isUnasked) || evidence.txt?.wildcard === 'unasked';
+  if (answers.length === 0 && isOpen) return unfinished(given);
   if (answers.length === 0) return uncertain('NameServersUnreachable', say.txtUnreachable(given));
   const [having, lacking] = [true, false].map(has =>
     answers.filter(answer => textsIn(answer).includes(question.txtValue) === has),
   );
+  if (evidence.txt?.wildcard === 'unasked') return unfinished(given);
   if (evidence.txt?.wildcard === 'unknown') return uncertain('NameServersUnreachable', say.txtUnreachable(given));
   if (evidence.txt?.wildcard) return negative(given, 'ProofMissing', say.proofFromWildcard(given));
   if (having?.length === 0) return negative(given, 'ProofMissing', say.proofMissing(given));
   if (lacking?.length !== 0) return propagating(say.proofPropagating(given, having ?? [], lacking ?? []));
-  return verified(given, 'address-txt');
+  return isOpen ? unfinished(given) : verified(given, 'address-txt');
 }
 
 /** No server answered about the host. */
 function judgeNoAnswer(given: Case): Fold {
   const noAnswers = new Set(given.silent.map(({noAnswer}) => noAnswer));
+  if (noAnswers.has('budget')) return unfinished(given);
   if (noAnswers.has('bogus')) return uncertain('Bogus', say.bogus(given));
   const broken = [...noAnswers].every(isMisdelegation);
   return broken && !given.evidence.recursive
@@ -105,6 +118,8 @@ function judgeNoAnswer(given: Case): Fold {
 
 function judgeFault(question: ProofQuestion, {fault, zone, silent}: ZoneFault): Judgment {
   const addressesOnly = false;
+  if (silent.some(isUnasked))
+    return {...uncertain('Checking', say.unfinishedOnTheWay(question.host, zone)), addressesOnly};
   switch (fault) {
     case 'broken':
       return {...uncertain('DelegationBroken', say.delegationBroken(zone, silent)), addressesOnly};
@@ -116,12 +131,14 @@ function judgeFault(question: ProofQuestion, {fault, zone, silent}: ZoneFault): 
 }
 
 function verified(given: Case, proof: NonNullable<Verdict['proof']>): Fold {
+  const silent = [...given.silent, ...given.classifications.flatMap(missedBehind)];
   return {
     reason: 'Verified',
     verified: true,
     proof,
     message: say.verified(given, proof),
-    agreed: given.silent.length === 0,
+    agreed: silent.length === 0,
+    ...(silent.length > 0 && {doubt: say.doubt(given.evidence.zone, silent)}),
   };
 }
 
@@ -129,13 +146,24 @@ function negative(given: Case, reason: DnsReason, message: string): Fold {
   const undecided: Classification['kind'][] = ['proved', 'unknown', 'unsettled'];
   // Right addresses are a yes, unless it is the TXT record that is missing.
   if (reason !== 'ProofMissing') undecided.push('addresses');
-  const unanimous = given.classifications.every(each => !undecided.includes(each.kind) && !isPartial(each));
+  const unanimous = given.classifications.every(
+    each => !undecided.includes(each.kind) && missedBehind(each).length === 0,
+  );
   return {reason, verified: false, message, agreed: unanimous && given.silent.length === 0};
 }
 
-/** It leads elsewhere according to some servers, but others on the way did not answer. */
-function isPartial(classification: Classification): boolean {
-  return classification.kind === 'elsewhere' && 'partial' in classification.end && classification.end.partial;
+/** Servers further along a chain that did not answer, and could have answered something else. */
+function missedBehind(classification: Classification): readonly ServerNoAnswer[] {
+  if ('missed' in classification) return classification.missed;
+  return classification.kind === 'elsewhere' && 'missed' in classification.end ? classification.end.missed : [];
+}
+
+function isUnasked({noAnswer}: SilentServer): boolean {
+  return noAnswer === 'budget';
+}
+
+function unfinished(given: Case): Fold {
+  return uncertain('Checking', say.unfinished(given));
 }
 
 function propagating(message: string): Fold {
@@ -144,13 +172,4 @@ function propagating(message: string): Fold {
 
 function uncertain(reason: DnsReason, message: string): Fold {
   return {reason, verified: false, message, agreed: false};
-}
-
-function silentServers(answers: readonly ServerAnswer[]): ServerNoAnswer[] {
-  const answered = new Set(onlyAnswered(answers).map(({serverName}) => serverName));
-  const silent = new Map<string, ServerNoAnswer>();
-  for (const answer of answers) {
-    if (!answer.ok && !answered.has(answer.serverName)) silent.set(answer.serverName, answer);
-  }
-  return [...silent.values()];
 }

@@ -7,7 +7,9 @@ export type DnsReason =
   | 'Propagating'
   | 'NameServersUnreachable'
   | 'DelegationBroken'
-  | 'Bogus';
+  | 'Bogus'
+  /** This check could not query all servers, and those that it did query give no reason to change anything. */
+  | 'Checking';
 
 /** What a check must prove about one host. Names are in canonical form: lower-case A-labels, no trailing dot. */
 export interface ProofQuestion {
@@ -56,6 +58,10 @@ export interface Verdict {
    * `recursive`, the resolvers take the place of the authoritative servers; in mode `auto`, they never do.
    */
   readonly agreed: boolean;
+  /** Why a verified host is not agreed, and who can change it. It continues a sentence. */
+  readonly doubt?: string;
+  /** This check did not get to all servers: the next one, soon, continues with what this one has learned. */
+  readonly unfinished?: true;
   /** At most 8 KiB in total. */
   readonly observed: readonly ObservedRecord[];
   /** An apex or a flattened name: it has the target's addresses instead of a CNAME, so it needs the TXT record. */

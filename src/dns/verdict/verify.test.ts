@@ -92,6 +92,104 @@ describe('a verdict asks no more than 60 questions of', () => {
   });
 });
 
+describe.each([
+  ['eight name servers, each in a zone of its own', 8, 1],
+  ['eight name servers, each in a zone that is two searches away', 8, 2],
+  ['thirteen name servers, each in a zone of its own', 13, 1],
+] as const)('a zone with %s, without glue', (_, servers, searches) => {
+  /** The addresses of the zone's servers are found by one search in the zone of their name, or by two. */
+  function internet(stale: number) {
+    const glueless = Array.from({length: servers}, (_each, n) => `ns.dns${n}.test`);
+    const found = (name: string, target: string, glue?: string): Partial<Message> => ({
+      authoritative: false,
+      authority: [ns(name, target)],
+      additional: glue ? [{type: 'A', name: target, ttl: 60, address: glue}] : [],
+    });
+    const answers = ({name, type, endpoint}: Query): Partial<Message> => {
+      const at = endpoint.address;
+      if (type === 'NS') {
+        if (name === 'test') return at === '127.0.0.1' ? found(name, 'ns.test', '127.0.0.2') : {};
+        if (at !== '127.0.0.2') return {};
+        const zone = /^(dns|far)(\d+)\.test$/.exec(name);
+        if (name === 'evil.test') return {authoritative: false, authority: glueless.map(target => ns(name, target))};
+        if (zone?.[1] === 'dns' && searches === 2) return found(name, `ns.far${zone[2]}.test`);
+        return zone ? found(name, `ns.${name}`, '127.0.0.3') : {rcode: 3};
+      }
+      if (at.startsWith('127.1.')) {
+        const isStale = Number(at.split('.')[2]) >= servers - stale;
+        if (name !== question.host) return {rcode: 3};
+        const address: ResourceRecord = {type: 'A', name, ttl: 60, address: '192.0.2.77'};
+        if (isStale) return {answers: type === 'A' ? [address] : []};
+        return {answers: [{type: 'CNAME', name, ttl: 60, target: question.target}]};
+      }
+      const host = /^ns\.(dns|far)(\d+)\.test$/.exec(name);
+      const address = host?.[1] === 'dns' ? `127.1.${host[2]}.1` : '127.0.0.3';
+      return {answers: host && type === 'A' ? [{type: 'A', name, ttl: 60, address}] : []};
+    };
+    return counting(query => message(query, answers(query)));
+  }
+
+  async function checks(stale: number) {
+    const transport = internet(stale);
+    const deps = authoritativeOver(transport);
+    const verdicts = [];
+    for (let sent = 0; verdicts.length < 4; sent = transport.asked.length) {
+      const verdict = await verifyQuestion(question, deps, never);
+      expect(transport.asked.length - sent).toBeLessThanOrEqual(60);
+      verdicts.push(verdict);
+      if (!verdict.unfinished) break;
+      expect(verdict).toMatchObject({verified: false, agreed: false});
+    }
+    return verdicts;
+  }
+
+  const most = servers === 8 ? 2 : 3;
+  test(`is verified and agreed after at most ${most} checks, and not before it is known`, async () => {
+    const verdicts = await checks(0);
+    expect(verdicts.length).toBeLessThanOrEqual(most);
+    expect(verdicts.at(-1)).toMatchObject({reason: 'Verified', agreed: true});
+  });
+
+  test('is not verified while four of its servers have an old address', async () => {
+    const verdicts = await checks(4);
+    expect(verdicts.length).toBeLessThanOrEqual(most);
+    expect(verdicts.at(-1)).toMatchObject({reason: 'Propagating', verified: false, agreed: false});
+  });
+});
+
+/** The CNAME at so many servers with glue, whose addresses are 127.1.N.1. */
+function everywhere(servers: number) {
+  const names = Array.from({length: servers}, (_, n) => `ns${n}.evil.test`);
+  const additional = names.map((name, n): ResourceRecord => ({type: 'A', name, ttl: 60, address: `127.1.${n}.1`}));
+  return counting(query => {
+    const {name, type} = query;
+    if (type !== 'NS') return message(query, {answers: [{type: 'CNAME', name, ttl: 60, target: question.target}]});
+    if (name !== 'evil.test') return message(query, {});
+    return message(query, {authoritative: false, authority: names.map(target => ns(name, target)), additional});
+  });
+}
+
+test('a zone with more name servers than Nameplate queries is verified, but not agreed', async () => {
+  const verdict = await verifyQuestion(question, authoritativeOver(everywhere(20)), never);
+  const doubt = expect.stringContaining('7 more: not queried');
+  expect(verdict).toMatchObject({reason: 'Verified', agreed: false, doubt});
+  expect(verdict.unfinished).toBeUndefined();
+});
+
+test('a check that runs out of time does not call a server silent that it has not waited for', async () => {
+  const quick = everywhere(2);
+  const slow: DnsTransport = {
+    async query(query, signal) {
+      if (query.endpoint.address !== '127.1.1.1' || query.type === 'NS') return quick.query(query, signal);
+      await new Promise(resolve => signal.addEventListener('abort', resolve));
+      return {ok: false, failure: 'timeout', detail: 'no answer'};
+    },
+  };
+  const verdict = await verifyQuestion(question, {...authoritativeOver(slow), timeoutMs: 200}, never);
+  expect(verdict).toMatchObject({reason: 'Checking', verified: false, agreed: false, unfinished: true});
+  expect(verdict.message).toContain('Not queried yet: ns1.evil.test');
+});
+
 describe('a validating resolver that fails', () => {
   const recursive = (answer: (query: Query) => Reply) => {
     const transport = counting(answer);

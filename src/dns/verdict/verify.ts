@@ -9,7 +9,7 @@ import {VerdictSession} from '../resolve/session.ts';
 import type {Targets} from '../resolve/targets.ts';
 import {type CaaDependencies, lookUpCaa} from './caa-lookup.ts';
 import {type Evidence, gatherEvidence} from './evidence.ts';
-import {cachedElsewhere} from './explain.ts';
+import {cachedElsewhere, noAuthority} from './explain.ts';
 import {type Judgment, judge} from './judge.ts';
 import {observe} from './observe.ts';
 import type {CaaVerdict, ProofQuestion, Verdict} from './verdict.ts';
@@ -55,7 +55,8 @@ export async function verifyQuestion(
     const judgment = await confirmed(question, attempt, deps, deadline);
     const caa = await caaOf(question, attempt, deps);
     signal.throwIfAborted();
-    return {...judgment, ...observe(attempt.evidence), caa};
+    const unfinished = attempt.unfinished && {unfinished: true as const};
+    return {...judgment, ...unfinished, ...observe(attempt.evidence), caa};
   });
 }
 
@@ -86,7 +87,9 @@ async function tryInOrder(question: ProofQuestion, deps: VerifyDependencies, sig
 
 /** A resolver's answer in place of servers that cannot be reached may be old: it moves no claim and is not drift. */
 function withoutAuthority(attempt: Attempt): Attempt {
-  return {...attempt, judgment: {...attempt.judgment, agreed: false}};
+  const {judgment} = attempt;
+  const doubt = judgment.verified && {doubt: noAuthority()};
+  return {...attempt, judgment: {...judgment, ...doubt, agreed: false}};
 }
 
 /** If no server answers about the host, looks up no CAA records: a CA would not get an answer either. */
@@ -105,6 +108,7 @@ interface Attempt {
   readonly session: VerdictSession;
   readonly evidence: Evidence;
   readonly judgment: Judgment;
+  readonly unfinished: boolean;
 }
 
 async function tryDirectory(
@@ -117,7 +121,7 @@ async function tryDirectory(
   const session = new VerdictSession({transport: directory.transport, budget, signal});
   const randomLabel = () => randomBytes(8).toString('hex');
   const evidence = await gatherEvidence(question, session, {directory, targets, clock, randomLabel});
-  return {directory, session, evidence, judgment: judge(question, evidence)};
+  return {directory, session, evidence, judgment: judge(question, evidence), unfinished: session.unfinished};
 }
 
 /**
@@ -134,7 +138,7 @@ async function confirmed(
   if (!judgment.verified || confirm === undefined || confirm.directory === directory) return judgment;
   const {evidence, judgment: second} = await tryDirectory(question, confirm.directory, deps, signal, CONFIRM_BUDGET);
   if (second.verified || evidence.kind === 'fault') return judgment;
-  const {proof: _, ...rest} = judgment;
+  const {proof: _, doubt: __, ...rest} = judgment;
   const unconfirmed = {...rest, verified: false, agreed: false};
   if (second.reason === 'Bogus') return {...unconfirmed, reason: 'Bogus', message: second.message};
   if (!confirm.answer || second.reason === 'NameServersUnreachable') return judgment;

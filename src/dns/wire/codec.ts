@@ -43,7 +43,8 @@ export type ResourceRecord =
 
 export interface Message {
   readonly id: number;
-  readonly question: {readonly name: string; readonly type: number};
+  /** Absent from an error of a server that has not read the query. */
+  readonly question?: {readonly name: string; readonly type: number};
   readonly authoritative: boolean;
   /** The sections of a truncated message are empty, because a part allows no conclusion. */
   readonly truncated: boolean;
@@ -91,7 +92,7 @@ export type MessageHead = Pick<Message, 'id' | 'question' | 'truncated'>;
 /** Reads only the header and the question, so its cost does not depend on the rest. Throws only DecodeErrors. */
 export function decodeHead(bytes: Uint8Array): MessageHead {
   const {id, question, truncated} = readHead(new WireReader(bytes));
-  return {id, question, truncated};
+  return {id, ...(question && {question}), truncated};
 }
 
 /** Decodes a response. Throws only DecodeErrors, whatever the bytes. */
@@ -107,7 +108,7 @@ export function decodeMessage(bytes: Uint8Array, meter: DecodeMeter = {bytesRead
   const additional = section(counts.additional);
   return {
     id,
-    question,
+    ...(question && {question}),
     authoritative: (flags & 0x0400) !== 0,
     truncated,
     rcode: (edns.rcode << 4) | (flags & 0x000f),
@@ -119,16 +120,30 @@ export function decodeMessage(bytes: Uint8Array, meter: DecodeMeter = {bytesRead
   };
 }
 
-function readHead(reader: WireReader) {
+interface Head extends MessageHead {
+  readonly flags: number;
+  readonly counts: {readonly answers: number; readonly authority: number; readonly additional: number};
+}
+
+function readHead(reader: WireReader): Head {
   const id = reader.u16();
   const flags = reader.u16();
   if ((flags & 0x8000) === 0) throw new DecodeError('not a response');
   if ((flags & 0x7800) !== 0) throw new DecodeError('not an answer to a query');
-  if (reader.u16() !== 1) throw new DecodeError('not exactly one question');
+  const questions = reader.u16();
   const counts = {answers: reader.u16(), authority: reader.u16(), additional: reader.u16()};
+  const common = {id, flags, counts, truncated: (flags & 0x0200) !== 0};
+  // A server that does not know EDNS may send back only the header, with an error (RFC 6891 section 7).
+  if (questions === 0 && isError(flags)) return common;
+  if (questions !== 1) throw new DecodeError('not exactly one question');
   const question = {name: reader.name(), type: reader.u16()};
   if (reader.u16() !== CLASS_IN) throw new DecodeError('not class IN');
-  return {id, flags, counts, question, truncated: (flags & 0x0200) !== 0};
+  return {...common, question};
+}
+
+/** Neither NOERROR nor NXDOMAIN, which say something about a name. */
+function isError(flags: number): boolean {
+  return ![0, 3].includes(flags & 0x000f);
 }
 
 interface Edns {

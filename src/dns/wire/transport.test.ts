@@ -74,6 +74,19 @@ function answer(query: Buffer, address: string, change: {id?: number; name?: str
   });
 }
 
+function hasEdns(query: Buffer): boolean {
+  return query.readUInt16BE(10) > 0;
+}
+
+/** A header without the question, as servers send that do not even read a query that they do not like. */
+function bareError(query: Buffer, rcode: number): Buffer {
+  const header = Buffer.alloc(12);
+  header.writeUInt16BE(query.readUInt16BE(0), 0);
+  header.writeUInt8(0x80, 2);
+  header.writeUInt8(rcode, 3);
+  return header;
+}
+
 /** Timers stand still, so that no answer is late. `inVain` lets the time of unanswered questions run out. */
 beforeEach(() => {
   vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
@@ -146,9 +159,23 @@ describe('the answer is taken', () => {
   });
   test('without EDNS, from a server that does not know it', async () => {
     const query = await serve(message => {
-      const edns = (dnsPacket.decode(message).additionals ?? []).length > 0;
-      return [edns ? answer(message, '192.0.2.66', {flags: 1}) : answer(message, '192.0.2.1')];
+      return [hasEdns(message) ? answer(message, '192.0.2.66', {flags: 1}) : answer(message, '192.0.2.1')];
     });
+    expect(await transport.query(query, never)).toMatchObject(RIGHT);
+  });
+  test.each([
+    ['FORMERR', 1],
+    ['SERVFAIL', 2],
+    ['NOTIMP', 4],
+    ['REFUSED', 5],
+  ])('without EDNS, from a server that answers it with only the 12 bytes of a header: %s', async (_, rcode) => {
+    const query = await serve(message => [hasEdns(message) ? bareError(message, rcode) : answer(message, '192.0.2.1')]);
+    expect(await transport.query(query, never)).toMatchObject(RIGHT);
+  });
+  test('without EDNS, from a server that fails at it', async () => {
+    const query = await serve(message => [
+      hasEdns(message) ? answer(message, '192.0.2.66', {flags: 2}) : answer(message, '192.0.2.1'),
+    ]);
     expect(await transport.query(query, never)).toMatchObject(RIGHT);
   });
   test('over TCP when the datagram is longer than requested', async () => {
@@ -198,6 +225,31 @@ describe('there is no answer', () => {
       failure: 'malformed',
       detail: 'a malformed answer: none of 64 datagrams was the answer',
     });
+  });
+  test('in a header without the question that says that all is well, or that there is no such name', async () => {
+    for (const rcode of [0, 3]) {
+      const asked = Promise.withResolvers<void>();
+      const query = await serve(message => {
+        asked.resolve();
+        return [bareError(message, rcode)];
+      });
+      const asking = transport.query(query, never);
+      await asked.promise;
+      await someTurns();
+      expect(await inVain(asking)).toMatchObject({failure: 'malformed', detail: expect.stringContaining('question')});
+    }
+  });
+  test('in a header with another id, which is not an error of this query', async () => {
+    const query = await serve(message => {
+      const other = bareError(message, 1);
+      other.writeUInt16BE((message.readUInt16BE(0) + 1) & 0xffff, 0);
+      return [other, answer(message, '192.0.2.1')];
+    });
+    expect(await transport.query(query, never)).toMatchObject(RIGHT);
+  });
+  test('in an error, with EDNS or without', async () => {
+    const query = await serve(message => [bareError(message, 4)]);
+    expect(await transport.query(query, never)).toMatchObject({ok: true, message: {rcode: 4, answers: []}});
   });
   test('in garbage with a wrong id, which is not even read', async () => {
     const asked = Promise.withResolvers<void>();

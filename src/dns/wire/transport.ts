@@ -55,6 +55,7 @@ interface TransportOptions {
 }
 
 const FORMERR = 1;
+const SERVFAIL = 2;
 const NOTIMP = 4;
 /** Wrong datagrams that one query tolerates. Only its server can send many, because they must match a random port. */
 const MAX_DATAGRAMS = 64;
@@ -99,9 +100,13 @@ export function createTransport(options: TransportOptions): DnsTransport {
 
 async function exchange(query: Query, timeoutMs: number, signal: AbortSignal): Promise<Reply> {
   const withEdns = await exchangeUdpThenTcp(query, true, timeoutMs, signal);
-  // Servers that do not know EDNS refuse such a query (RFC 6891 section 7).
-  if ((withEdns.rcode !== FORMERR && withEdns.rcode !== NOTIMP) || withEdns.edns) return {ok: true, message: withEdns};
+  if (!isRefusalOfEdns(withEdns)) return {ok: true, message: withEdns};
   return {ok: true, message: await exchangeUdpThenTcp(query, false, timeoutMs, signal)};
+}
+
+/** Servers that do not know EDNS fail at such a query, some before they have read it (RFC 6891 section 7). */
+function isRefusalOfEdns({rcode, edns, question}: Message): boolean {
+  return !edns && (question === undefined || [FORMERR, SERVFAIL, NOTIMP].includes(rcode));
 }
 
 /** A truncated message allows no conclusion. */
@@ -160,8 +165,10 @@ function encode(query: Query, id: number, edns: boolean): Uint8Array {
   return encodeQuery({id, name, type, recursionDesired, checkingDisabled, edns});
 }
 
+/** An error without a question answers the query with its id: only its server knows the port. */
 function answers({id, question}: MessageHead, ours: number, query: Query): boolean {
-  return id === ours && question.name === query.name && question.type === typeCode(query.type);
+  if (id !== ours) return false;
+  return question === undefined || (question.name === query.name && question.type === typeCode(query.type));
 }
 
 function isTimeout(error: unknown): boolean {

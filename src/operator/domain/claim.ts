@@ -96,8 +96,10 @@ function refuseMove(
   const record = records.map(({type, name, value}) => `${name} ${type} ${value}`).join(' and ');
   const isHere = holder.namespace === view.namespace;
   const held = isHere ? Claimed.otherAccountHere(host, record) : Claimed.heldByAnother(host, record);
-  if (!mayStart || !check?.verdict.verified || !check.verdict.agreed || isOlderThanClaim(knownSince, check, claim))
-    return held;
+  if (!mayStart || !check?.verdict.verified) return held;
+  if (isOlderThanClaim(knownSince, check, claim)) return isHere ? held : Claimed.checkingAgain(host);
+  const {agreed, doubt} = check.verdict;
+  if (!agreed) return doubt === undefined || isHere ? held : Claimed.doubted(host, doubt);
   if (check.verdict.proof === 'cname') return undefined;
   if (check.verdict.proof === 'address') return held;
   const holderToken = names.proofToken(holder.account, host);

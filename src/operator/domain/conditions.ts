@@ -120,7 +120,7 @@ export const DnsVerified = {
   held: (host: string) =>
     dnsVerified('True', 'Verified', `${host} was verified when it was claimed. Nameplate is checking its DNS again.`),
   yes: (message: string) => dnsVerified('True', 'Verified', message),
-  no: (reason: DnsReason, message: string) => dnsVerified('False', reason, message),
+  no: (reason: DnsReason, message: string) => dnsVerified(reason === 'Checking' ? 'Unknown' : 'False', reason, message),
   drifted: (since: string, message: string) =>
     dnsVerified('False', 'Drifted', `DNS has not pointed here since ${since}; the host is still served. ${message}`),
   /** What `drifted` was given, if that is what the condition says. */
@@ -133,6 +133,16 @@ export const Claimed = {
   yes: (since: string) => claimed('True', 'Claimed', `This account has held the host since ${since}.`),
   heldByAnother: (host: string, record: string) => {
     const message = `Another account holds ${host}. If the domain is yours, change its DNS to ${record}. Nameplate will then move the host to this account.`;
+    return claimed('False', 'HeldByAnotherAccount', message);
+  },
+  /** The check shows the right record, but not at every name server. */
+  doubted: (host: string, doubt: string) => {
+    const message = `Another account holds ${host}. Its DNS points to this account, but ${doubt} Nameplate will then move the host to this account.`;
+    return claimed('False', 'HeldByAnotherAccount', message);
+  },
+  /** The check is older than the claim. */
+  checkingAgain: (host: string) => {
+    const message = `Another account holds ${host}. Its DNS points to this account; Nameplate is checking it once more before it moves the host. No action needed.`;
     return claimed('False', 'HeldByAnotherAccount', message);
   },
   otherAccountHere: (host: string, record: string) => {

@@ -42,9 +42,11 @@ function urgencyOf(view: DomainView): 'pending' | 'steady' {
   const {published, holder, check} = view;
   if (holder === 'another') return 'pending';
   const isLive = published !== undefined && holder === 'us';
-  const allows = check
-    ? check.verdict.verified && ['allowed', 'unchecked'].includes(check.verdict.caa.outcome)
-    : isLive && (['DNSVerified', 'CAAAllowed'] as const).every(type => before(view, type)?.status === 'True');
+  // A check that was cut short is continued soon anyway.
+  const allows =
+    check && !check.verdict.unfinished
+      ? check.verdict.verified && ['allowed', 'unchecked'].includes(check.verdict.caa.outcome)
+      : isLive && (['DNSVerified', 'CAAAllowed'] as const).every(type => before(view, type)?.status === 'True');
   return allows ? 'steady' : 'pending';
 }
 

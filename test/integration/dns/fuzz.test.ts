@@ -251,7 +251,8 @@ function hex(packet: Uint8Array): string {
 function expectCanonical(message: Message): void {
   const records = recordsIn(message);
   const names = records.flatMap(record => ('target' in record ? [record.name, record.target] : [record.name]));
-  for (const name of [message.question.name, ...names]) expect(canonicalName(name)).toBe(name);
+  for (const name of [...(message.question ? [message.question.name] : []), ...names])
+    expect(canonicalName(name)).toBe(name);
 }
 
 function heapUsed(): number {
@@ -294,7 +295,8 @@ function garbledDns(random: RandomSource, meter: Meter & {messages: number}) {
       const given = chance < 1 / 60 ? attack(query, random) : packet;
       const message = decoded(chance < 5 / 6 ? given : mutate(packet, random, pick(samples, random).packet));
       if (message === undefined) return {ok: false, failure: 'malformed', detail: 'malformed'};
-      if (message.question.name !== query.name) return {ok: false, failure: 'timeout', detail: 'no answer'};
+      if (message.question && message.question.name !== query.name)
+        return {ok: false, failure: 'timeout', detail: 'no answer'};
       meter.messages++;
       return {ok: true, message: metered(message, meter)};
     },

@@ -1,7 +1,7 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {Semaphore} from '../../../src/base/semaphore.ts';
-import {defaultDnsConfig} from '../../../src/dns/config.ts';
-import type {Verdict} from '../../../src/dns/verdict/verdict.ts';
+import {type DnsConfig, defaultDnsConfig} from '../../../src/dns/config.ts';
+import type {ProofQuestion, Verdict} from '../../../src/dns/verdict/verdict.ts';
 import {type Internet, startInternet} from './internet.ts';
 import {apexRows} from './zones/apex.rows.ts';
 import {caaRows} from './zones/caa.rows.ts';
@@ -30,10 +30,16 @@ beforeAll(async () => {
   internet = await startInternet([...SHARED, ...rows.map(zoneOfRow)]);
   verdicts = rows.map((row, index) => {
     const host = hostOfRow(row, zoneOfRow(row, index).name);
-    return inFlight.run(() => internet.verify(questionAbout(host, row.question), row.config ?? {}), never);
+    return inFlight.run(() => finished(questionAbout(host, row.question), row.config ?? {}), never);
   });
 });
 afterAll(() => internet?.stop());
+
+/** Queries may be repeated under load, so that one check cannot send all. Like the scheduler, continues such a check. */
+async function finished(question: ProofQuestion, config: Partial<DnsConfig>): Promise<Verdict> {
+  const verdict = await internet.verify(question, config);
+  return verdict.unfinished ? internet.verify(question, config) : verdict;
+}
 
 /** Fills a row's names into its expectations. */
 function fill<T>(value: T, zone: string, host: string): T {

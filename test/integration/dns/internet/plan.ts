@@ -80,6 +80,15 @@ export const FAULTS = [
   'split-brain',
   'no-edns',
   'query-back',
+  'bare-formerr',
+  'bare-notimp',
+  'bare-servfail',
+  'always-notimp',
+  'no-a',
+  'aaaa-refused',
+  'aaaa-notimp',
+  'aaaa-servfail',
+  'aaaa-silent',
 ] as const;
 export type FaultName = (typeof FAULTS)[number];
 

@@ -13,9 +13,11 @@ type OnUdp = (answer: Buffer, query: Buffer, nth: number) => Buffer[] | Promise<
 type OnTcp = 'relay' | 'refuse' | 'silent' | 'cut' | 'drip';
 
 const TRUNCATED = 0x02;
-const AAAA = 28;
+const [A, AAAA] = [1, 28];
+const [FORMERR, SERVFAIL, NOTIMP, REFUSED] = [1, 2, 4, 5];
 
-const onUdp: Record<FaultName, OnUdp> = {
+/** The others let every answer through. */
+const onUdp: Partial<Record<FaultName, OnUdp>> = {
   'drop-first': (answer, _, nth) => (nth === 1 ? [] : [answer]),
   'drop-all': () => [],
   delay: answer => delay(700).then(() => [answer]),
@@ -30,11 +32,21 @@ const onUdp: Record<FaultName, OnUdp> = {
   'garbage-only': answer => [Buffer.concat([answer.subarray(0, 2), Buffer.alloc(60, 0xff)])],
   'cut-short': answer => [answer.subarray(0, answer.length - 20)],
   duplicate: answer => [answer, answer, answer],
-  'forge-source': answer => [answer],
   'flip-bits': answer => [answer.map((byte, at) => (at > 40 && at % 7 === 0 ? byte ^ 0x55 : byte)) as Buffer],
-  'split-brain': answer => [answer],
-  'no-edns': answer => [answer],
   'query-back': (answer, query) => [query, answer],
+};
+
+/** Queries that get an error in place of an answer. */
+const errors: Partial<Record<FaultName, (query: Buffer) => Buffer | undefined>> = {
+  'no-edns': query => (hasEdns(query) ? errorFor(query, FORMERR) : undefined),
+  'bare-formerr': query => (hasEdns(query) ? bare(errorFor(query, FORMERR)) : undefined),
+  'bare-notimp': query => (hasEdns(query) ? bare(errorFor(query, NOTIMP)) : undefined),
+  'bare-servfail': query => (hasEdns(query) ? bare(errorFor(query, SERVFAIL)) : undefined),
+  'always-notimp': query => bare(errorFor(query, NOTIMP)),
+  'no-a': query => (typeOf(query) === A ? errorFor(query, REFUSED) : undefined),
+  'aaaa-refused': query => (typeOf(query) === AAAA ? errorFor(query, REFUSED) : undefined),
+  'aaaa-notimp': query => (typeOf(query) === AAAA ? bare(errorFor(query, NOTIMP)) : undefined),
+  'aaaa-servfail': query => (typeOf(query) === AAAA ? errorFor(query, SERVFAIL) : undefined),
 };
 
 const onTcp: Partial<Record<FaultName, OnTcp>> = {
@@ -71,11 +83,12 @@ export async function startProxy(proxy: Proxy): Promise<void> {
 }
 
 async function answerTo({fault, upstream, other}: Proxy, query: Buffer, nth: number): Promise<Buffer[]> {
-  if (fault === 'drop-all') return [];
-  const type = questionOf(query).readUInt16BE(questionOf(query).length - 4);
-  if (fault === 'no-edns' && query.readUInt16BE(10) > 0) return [formatError(query)];
-  const server = fault === 'split-brain' && type === AAAA ? other : upstream;
-  return onUdp[fault](await exchange(query, server), query, nth);
+  if (fault === 'drop-all' || (fault === 'aaaa-silent' && typeOf(query) === AAAA)) return [];
+  const error = errors[fault]?.(query);
+  if (error) return [error];
+  const server = fault === 'split-brain' && typeOf(query) === AAAA ? other : upstream;
+  const answer = await exchange(query, server);
+  return onUdp[fault]?.(answer, query, nth) ?? [answer];
 }
 
 /** Sends one question to the real server, which is on the same machine, so that no packet is lost. */
@@ -144,11 +157,26 @@ function renamed(answer: Buffer): Buffer {
   return changed;
 }
 
-/** RFC 6891 section 7: the answer of a server that is older than EDNS. */
-function formatError(query: Buffer): Buffer {
+function typeOf(query: Buffer): number {
+  return questionOf(query).readUInt16BE(questionOf(query).length - 4);
+}
+
+function hasEdns(query: Buffer): boolean {
+  return query.readUInt16BE(10) > 0;
+}
+
+/** Without EDNS, as servers answer that are older than it (RFC 6891 section 7). */
+function errorFor(query: Buffer, rcode: number): Buffer {
   const head = Buffer.from(query.subarray(0, 12 + questionOf(query).length));
   head.writeUInt8(0x80, 2);
-  head.writeUInt8(1, 3);
+  head.writeUInt8(rcode, 3);
   head.fill(0, 6, 12);
+  return head;
+}
+
+/** Only the header, as servers answer that do not read the question. */
+function bare(error: Buffer): Buffer {
+  const head = Buffer.from(error.subarray(0, 12));
+  head.fill(0, 4, 6);
   return head;
 }

@@ -1,6 +1,6 @@
 /** Faults on the way: each zone is on one server, behind a proxy that spoils its answers. */
 import {FAULTS, type FaultName} from '../internet/plan.ts';
-import {CNAME, TARGET, type ZoneRow} from './zone-row.ts';
+import {ALIAS, CNAME, PROOF, TARGET, TARGET_AAAA, type ZoneRow} from './zone-row.ts';
 
 const VERIFIED = {reason: 'Verified', agreed: true} as const;
 const UNREACHABLE = {reason: 'NameServersUnreachable', agreed: false} as const;
@@ -26,6 +26,16 @@ const expected: Record<FaultName, Pick<ZoneRow, 'want' | 'says'>> = {
   'split-brain': {want: {reason: 'ConflictingRecord', agreed: true}, says: ['next to a CNAME record', '2001:db8::7']},
   'no-edns': {want: VERIFIED},
   'query-back': {want: VERIFIED},
+  'bare-formerr': {want: VERIFIED},
+  'bare-notimp': {want: VERIFIED},
+  'bare-servfail': {want: VERIFIED},
+  'always-notimp': {want: UNREACHABLE, says: ['always-notimp.ns-np.net', 'does not support such queries (NOTIMP)']},
+  // A CNAME stands for all types.
+  'no-a': {want: VERIFIED},
+  'aaaa-refused': {want: VERIFIED},
+  'aaaa-notimp': {want: VERIFIED},
+  'aaaa-servfail': {want: VERIFIED},
+  'aaaa-silent': {want: VERIFIED},
 };
 
 export const wireRows: readonly ZoneRow[] = [
@@ -44,6 +54,39 @@ export const wireRows: readonly ZoneRow[] = [
       says: [`No answer from ${fault}.ns-np.net`],
     }),
   ),
+  ...(['aaaa-refused', 'aaaa-notimp'] as const).map(
+    (fault): ZoneRow => ({
+      case: `an apex on a server that has only IPv4 addresses: ${fault}`,
+      zone: {at: [fault], records: `${ALIAS}\n${PROOF}`},
+      host: 'ZONE',
+      want: {...VERIFIED, proof: 'address-txt'},
+    }),
+  ),
+  {
+    case: 'an apex on a server that fails at IPv6 addresses',
+    zone: {at: ['aaaa-servfail'], records: `${ALIAS}\n${PROOF}`},
+    host: 'ZONE',
+    want: {reason: 'Verified', agreed: false},
+    says: ['aaaa-servfail.ns-np.net', 'server failure (SERVFAIL) for AAAA records'],
+  },
+  {
+    case: 'an apex on a server that leaves queries for IPv6 addresses unanswered, so that one of them may be wrong',
+    zone: {at: ['aaaa-silent'], records: `${ALIAS}\n${PROOF}`},
+    host: 'ZONE',
+    want: UNREACHABLE,
+    says: ['aaaa-silent.ns-np.net'],
+  },
+  {
+    case: 'an apex with only an IPv6 address, on a server that refuses queries for the others',
+    zone: {at: ['no-a'], records: `@ AAAA ${TARGET_AAAA}\n${PROOF}`},
+    host: 'ZONE',
+    want: {...VERIFIED, proof: 'address-txt'},
+  },
+  {
+    case: 'no record on a server that has only IPv4 addresses',
+    zone: {at: ['aaaa-refused'], records: ''},
+    want: {reason: 'RecordMissing', agreed: true},
+  },
   {
     case: 'a CNAME to another target, with an address next to it',
     zone: {at: ['split-brain'], records: 'shop CNAME ns.right.com.', instead: {c: 'shop AAAA 2001:db8::7'}},
