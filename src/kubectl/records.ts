@@ -98,7 +98,10 @@ function zoneBytes(text: string, plain: RegExp): string {
 const zoneName = (name: string) => `${zoneBytes(name, /[\w.*-]/)}.`;
 const zoneText = (text: string) => `"${zoneBytes(text, /[^"\\\p{C}]/u)}"`;
 
-/** `${` and `%{` begin a template, which can read files. https://developer.hashicorp.com/terraform/language/expressions/strings */
+/**
+ * `${` and `%{` begin a template, which can read files.
+ * https://developer.hashicorp.com/terraform/language/expressions/strings
+ */
 function hclString(text: string): string {
   return JSON.stringify(text).replace(/[$%](?=\{)/g, '$&$&');
 }
