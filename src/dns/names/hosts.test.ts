@@ -10,6 +10,9 @@ describe('parseHost takes', () => {
     ['1.example.com', '1.example.com'],
     [`${'a'.repeat(63)}.example.com`, `${'a'.repeat(63)}.example.com`],
     ['shop.example.test', 'shop.example.test'],
+    ['a.b.c.d.e.f.g.h.example.com', 'a.b.c.d.e.f.g.h.example.com'],
+    ['shop.localhost.example', 'shop.localhost.example'],
+    ['shop.myonion.com', 'shop.myonion.com'],
   ])('%s', (given, host) => expect(parseHost(given)).toEqual({ok: true, host}));
 });
 
@@ -36,6 +39,16 @@ describe('parseHost refuses', () => {
     [`${'a'.repeat(64)}.example.com`, 'longer than 63'],
     [`${Array.from({length: 5}, () => 'a'.repeat(60)).join('.')}.com`, 'longer than 253'],
     ['localhost', 'no dot'],
+    ['a.b.c.d.e.f.g.h.i.example.com', 'has 11 labels'],
+    ['printer.local', 'names below .local are not in the public DNS'],
+    ['shop.LOCAL.', '.local'],
+    ['expyuzz4wqqyqhjn.onion', '.onion'],
+    ['db.corp.internal', '.internal'],
+    ['router.home.arpa', '.arpa'],
+    ['1.2.0.192.in-addr.arpa', '.arpa'],
+    ['app.localhost', '.localhost'],
+    ['x.invalid', '.invalid'],
+    ['x.y.alt', '.alt'],
     ['com', 'no dot'],
     ['co.uk', 'public suffix'],
     ['github.io', 'public suffix'],

@@ -10,6 +10,15 @@ type ParsedHost = {readonly ok: true; readonly host: Host} | {readonly ok: false
 
 const MAX_HOST = 253;
 const MAX_LABEL = 63;
+/** Let's Encrypt issues for no host with more labels (Boulder, policy/pa.go). */
+const MAX_LABELS = 10;
+
+/**
+ * Names that no public DNS server answers for, so no public CA issues for them: the special-use domain names of IANA
+ * (https://www.iana.org/assignments/special-use-domain-names), and `internal`, which ICANN reserved for private use.
+ * `test` and `example` are missing: a platform that is itself a test has names there, and its own DNS and CA.
+ */
+const SPECIAL_USE = ['alt', 'arpa', 'internal', 'invalid', 'local', 'localhost', 'onion'];
 
 /** Accepts what a person types: any case, one trailing dot. A problem says what is wrong and what to write instead. */
 export function parseHost(text: string): ParsedHost {
@@ -29,9 +38,13 @@ function problemOfHost(host: string): string | undefined {
   if (host.startsWith('*.')) return 'wildcards are not supported: list each host separately';
   if (/[^\x20-\x7e]/.test(host)) return problemOfUnicode(host);
   if (host.length > MAX_HOST) return `the host is longer than ${MAX_HOST} characters`;
-  for (const label of host.split('.')) {
+  const labels = host.split('.');
+  for (const label of labels) {
     const problem = problemOfLabel(label);
     if (problem !== undefined) return problem;
+  }
+  if (labels.length > MAX_LABELS) {
+    return `the host has ${labels.length} labels, and certificate authorities issue for at most ${MAX_LABELS}: use a shorter name`;
   }
   return problemOfSuffix(host);
 }
@@ -61,6 +74,10 @@ function problemOfLabel(label: string): string | undefined {
 function problemOfSuffix(host: string): string | undefined {
   if (!host.includes('.')) return `${host} has no dot: write the full name, such as ${host}.example.com`;
   if (/(?:^|\.)\d+$/.test(host)) return `${host} ends in a number: no such top-level domain exists`;
+  const special = SPECIAL_USE.find(name => host.endsWith(`.${name}`));
+  if (special !== undefined) {
+    return `names below .${special} are not in the public DNS, so no certificate authority issues for them: use a name of a domain that you have registered`;
+  }
   if (registrableDomain(host) === undefined) {
     return `${host} is a public suffix, which nobody can own: use a name below it`;
   }

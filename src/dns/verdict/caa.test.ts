@@ -13,7 +13,6 @@ describe('a CA named ca.example, with http-01 and the account https://ca.example
     ['only iodef', [caa('mailto:x@example.com', {tag: 'iodef'})]],
     ['only issuewild', [caa(';', {tag: 'issuewild'})]],
     ['its name', [caa('ca.example')]],
-    ['its name in capitals', [caa('CA.Example')]],
     ['its name among others', [caa('other.example'), caa('ca.example')]],
     ['its name beside a ban', [caa(';'), caa('ca.example')]],
     ['a known tag flagged critical', [caa('ca.example', {critical: true})]],
@@ -22,6 +21,9 @@ describe('a CA named ca.example, with http-01 and the account https://ca.example
     ['its method', [caa('ca.example; validationmethods=dns-01,http-01')]],
     ['an unknown parameter', [caa('ca.example; policy=ev')]],
     ['blanks', [caa('  ca.example ;  ')]],
+    ['a separator and nothing else', [caa('ca.example;')]],
+    ['a critical tag that it knows, in capitals', [caa('mailto:x@example.com', {tag: 'iodef', critical: true})]],
+    ['a critical tag for mail', [caa('ca.example', {tag: 'issuemail', critical: true})]],
   ];
   test.each(allowed)('allowed by %s', (_, records) => {
     expect(judgeCaa(HOST, records, identity)).toMatchObject({outcome: 'allowed'});
@@ -33,12 +35,40 @@ describe('a CA named ca.example, with http-01 and the account https://ca.example
     ['an empty value', [caa('')], 'does not allow ca.example'],
     ['a name below its own', [caa('x.ca.example')], 'does not allow'],
     ['its name as a prefix', [caa('ca.example.org')], 'does not allow'],
-    ['another account', [caa('ca.example; accounturi=https://ca.example/acct/2')], 'another ACME account'],
+    [
+      'another account',
+      [caa('ca.example; accounturi=https://ca.example/acct/2')],
+      'an ACME account other than https://ca.example/acct/1',
+    ],
     ['another method', [caa('ca.example; validationmethods=dns-01')], 'validation method http-01'],
     ['two accounts', [caa('ca.example; accounturi=https://ca.example/acct/1; accounturi=x')], 'malformed'],
     ['two lists of methods', [caa('ca.example; validationmethods=http-01; validationmethods=http-01')], 'malformed'],
     ['a malformed value', [caa('ca.example; x')], 'malformed'],
     ['a malformed name', [caa('ca..example')], 'malformed'],
+    ['a separator after a parameter', [caa('ca.example; validationmethods=http-01;')], 'is malformed'],
+    ['two separators', [caa('ca.example;;')], 'is malformed'],
+    ['an empty parameter', [caa('ca.example; ; validationmethods=http-01')], 'is malformed'],
+    ['a hyphen in a tag', [caa('ca.example; x-y=1')], 'is malformed'],
+    ['a tag without a name', [caa('ca.example; =1')], 'is malformed'],
+    ['a blank within a value', [caa('ca.example; validationmethods=dns-01, http-01')], 'is malformed'],
+    ['an empty method', [caa('ca.example; validationmethods=http-01,')], 'is malformed'],
+    ['a method with an underscore', [caa('ca.example; validationmethods=http-01,dns_01')], 'is malformed'],
+    ['a method in capitals', [caa('ca.example; validationmethods=HTTP-01')], 'validation method http-01'],
+    ['no method', [caa('ca.example; validationmethods=')], 'is malformed'],
+    ['its name in capitals', [caa('CA.Example')], 'Change it to example.com. CAA 0 issue "ca.example"'],
+    ['its name with a final dot', [caa('ca.example.')], 'is malformed'],
+    ['its name in quotes', [caa("'ca.example'")], 'is malformed'],
+    [
+      'its account with a slash',
+      [caa('ca.example; accounturi=https://ca.example/acct/1/')],
+      'an ACME account other than https://ca.example/acct/1',
+    ],
+    [
+      'an unknown critical tag for brands',
+      [caa('ca.example'), caa('x', {tag: 'issuevmc', critical: true})],
+      'critical',
+    ],
+    ['a critical address', [caa('ca.example'), caa('x', {tag: 'contactemail', critical: true})], 'set its flags to 0'],
     ['an unknown critical tag', [caa('ca.example'), caa('x', {tag: 'future', critical: true})], 'critical'],
   ];
   test.each(forbidden)('forbidden by %s', (_, records, message) => {
@@ -51,16 +81,31 @@ describe('a CA named ca.example, with http-01 and the account https://ca.example
   const identity = {caaIdentities: ['ca.example'], caaAccountUri: 'https://ca.example/acct/1'};
 });
 
-test('an account is not checked if ours is unknown', () => {
-  const records = [caa('ca.example; accounturi=https://ca.example/acct/2')];
-  expect(judgeCaa(HOST, records, {caaIdentities: ['ca.example']})).toMatchObject({outcome: 'allowed'});
+describe('if our account is unknown', () => {
+  const judged = (value: string) => judgeCaa(HOST, [caa(value)], {caaIdentities: ['ca.example']});
+
+  test('one that may be ours is allowed, and the message says that it was not compared', () => {
+    const verdict = judged('ca.example; accounturi=https://ca.example/acct/2');
+    expect(verdict).toMatchObject({outcome: 'allowed', message: expect.stringContaining('could not compare')});
+  });
+
+  test.each(['', '1', 'acct/1'])('%j, which is no URI, is forbidden', account => {
+    const verdict = judged(`ca.example; accounturi=${account}`);
+    expect(verdict).toMatchObject({outcome: 'forbidden', message: expect.stringContaining('names no ACME account')});
+  });
+});
+
+test('a record that is limited to another account is changed to ours, not widened', () => {
+  const identity = {caaIdentities: ['ca.example'], caaAccountUri: 'https://ca.example/acct/1'};
+  const {message} = judgeCaa(HOST, [caa('ca.example; accounturi=https://ca.example/acct/2')], identity);
+  expect(message).toContain('Change it to example.com. CAA 0 issue "ca.example; accounturi=https://ca.example/acct/1"');
 });
 
 test('the verdict quotes the record that forbids, escaped, and the one that would allow', () => {
   const verdict = judgeCaa(HOST, [caa('evil"\u001b.example')], {caaIdentities: ['ca.example']});
   expect(verdict.record).toBe('example.com. CAA 0 issue "evil\\"\\027.example"');
   expect(verdict.message).toContain(verdict.record);
-  expect(verdict.message).toContain('Add example.com. CAA 0 issue "ca.example"');
+  expect(verdict.message).toContain('Change it to example.com. CAA 0 issue "ca.example"');
 });
 
 test.each([
@@ -80,6 +125,8 @@ test.each([
   ['ca.example a=1', undefined],
   ['-ca.example', undefined],
   ['ca.example; =1', undefined],
+  ['CA.example', {issuer: 'CA.example', parameters: []}],
+  ['ca.example; a=1;', undefined],
   [`ca.example;${' '.repeat(4085)}`, {issuer: 'ca.example', parameters: []}],
   [`ca.example;${' '.repeat(4086)}`, undefined],
 ])('the value %j', (text, want) => expect(parseIssueValue(text)).toEqual(want));

@@ -1,4 +1,9 @@
-/** Certification Authority Authorization (RFC 8659) and its ACME parameters (RFC 8657); not for wildcards. */
+/**
+ * Certification Authority Authorization (RFC 8659) and its ACME parameters (RFC 8657); not for wildcards.
+ *
+ * A record allows the CA only if both these standards and Boulder, Let's Encrypt's implementation (va/caa.go), read it
+ * so: what one of them rejects fails at some CA, and each failed order counts against the host's budget.
+ */
 import type {ResourceRecord} from '../wire/codec.ts';
 import {formatRecord} from './explain.ts';
 import type {CaaVerdict, ProofQuestion} from './verdict.ts';
@@ -6,8 +11,8 @@ import type {CaaVerdict, ProofQuestion} from './verdict.ts';
 export type CaaRecord = Extract<ResourceRecord, {type: 'CAA'}>;
 type Identity = Pick<ProofQuestion, 'caaIdentities' | 'caaAccountUri' | 'caaValidationMethods'>;
 
-/** The property tags that a CA understands. Any other tag forbids if it is critical. */
-const KNOWN_TAGS = new Set(['issue', 'issuewild', 'iodef', 'issuemail', 'issuevmc', 'contactemail', 'contactphone']);
+/** The property tags that Boulder understands. Any other tag forbids if it is critical. */
+const KNOWN_TAGS = new Set(['issue', 'issuewild', 'iodef', 'issuemail']);
 /** In characters. A longer value counts as malformed: no real value is that long, and regular expressions read it. */
 const MAX_VALUE = 4096;
 const DEFAULT_METHODS = ['http-01'];
@@ -22,15 +27,17 @@ interface IssueValue {
 export function parseIssueValue(text: string): IssueValue | undefined {
   if (text.length > MAX_VALUE) return undefined;
   const [issuer = '', ...rest] = text.split(';').map(withoutBlanks);
+  // Only a value without parameters may end in a separator.
+  if (rest.length === 1 && rest[0] === '') rest.pop();
   if (issuer !== '' && !/^[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*$/i.test(issuer)) return undefined;
-  if (rest.at(-1) === '') rest.pop();
   const parameters: [string, string][] = [];
   for (const part of rest) {
-    const parameter = /^([a-z0-9]+(?:-+[a-z0-9]+)*)[ \t]*=[ \t]*([\x21-\x3a\x3c-\x7e]*)$/i.exec(part);
+    // RFC 8659 allows hyphens within a tag, but Boulder does not.
+    const parameter = /^([a-z0-9]+)[ \t]*=[ \t]*([\x21-\x3a\x3c-\x7e]*)$/i.exec(part);
     if (parameter === null) return undefined;
     parameters.push([(parameter[1] ?? '').toLowerCase(), parameter[2] ?? '']);
   }
-  return {issuer: issuer.toLowerCase(), parameters};
+  return {issuer, parameters};
 }
 
 /** Not a regular expression: `[ \t]+$` retries from each blank that is not at the end. */
@@ -45,25 +52,35 @@ function isBlank(character: string | undefined): boolean {
   return character === ' ' || character === '\t';
 }
 
-type Obstacle = 'other-issuer' | 'other-account' | 'other-method' | 'malformed';
+type Obstacle = 'other-issuer' | 'other-case' | 'other-account' | 'other-method' | 'malformed';
 
 /** Why one `issue` property does not allow the CA; undefined if it does. */
 function obstacleIn(record: CaaRecord, identity: Identity): Obstacle | undefined {
   const value = parseIssueValue(record.value);
   if (value === undefined) return 'malformed';
-  if (!identity.caaIdentities.some(name => name.toLowerCase() === value.issuer)) return 'other-issuer';
-  const [accounts, methods] = ['accounturi', 'validationmethods'].map(tag =>
-    value.parameters.flatMap(([name, text]) => (name === tag ? [text] : [])),
-  );
+  const {caaIdentities, caaAccountUri, caaValidationMethods = DEFAULT_METHODS} = identity;
+  // The CA compares code points (RFC 8555 section 7.1.1).
+  if (!caaIdentities.includes(value.issuer)) {
+    const isOurs = caaIdentities.some(name => name.toLowerCase() === value.issuer.toLowerCase());
+    return isOurs ? 'other-case' : 'other-issuer';
+  }
+  const accounts = parametersOf(value, 'accounturi');
+  const methods = parametersOf(value, 'validationmethods').map(list => list.split(','));
   // A parameter given twice cannot be satisfied (RFC 8657 sections 3 and 4).
-  if ((accounts?.length ?? 0) > 1 || (methods?.length ?? 0) > 1) return 'malformed';
-  const [account] = accounts ?? [];
-  const {caaAccountUri, caaValidationMethods = DEFAULT_METHODS} = identity;
-  if (account !== undefined && caaAccountUri !== undefined && account !== caaAccountUri) return 'other-account';
-  const [method] = methods ?? [];
-  const allowed = method?.split(',');
-  if (allowed !== undefined && !caaValidationMethods.some(each => allowed.includes(each))) return 'other-method';
+  if (accounts.length > 1 || methods.length > 1) return 'malformed';
+  if (!accounts.every(account => mayBeAccount(account, caaAccountUri))) return 'other-account';
+  if (!methods.flat().every(method => /^[a-z0-9-]+$/i.test(method))) return 'malformed';
+  if (!methods.every(allowed => caaValidationMethods.some(method => allowed.includes(method)))) return 'other-method';
   return undefined;
+}
+
+function parametersOf({parameters}: IssueValue, tag: string): string[] {
+  return parameters.flatMap(([name, text]) => (name === tag ? [text] : []));
+}
+
+/** Whether an `accounturi` may be ours. If ours is not known, every URI may. */
+function mayBeAccount(account: string, ours: string | undefined): boolean {
+  return ours === undefined ? URL.canParse(account) : account === ours;
 }
 
 /** Judges the relevant set: the first CAA set on the way up from the host that is not empty. */
@@ -87,16 +104,22 @@ export function judgeCaa(host: string, relevant: readonly CaaRecord[], identity:
   return forbidden(host, record, obstacle, identity);
 }
 
-function allowed(host: string, allowing: CaaRecord, {caaIdentities}: Identity): CaaVerdict {
+function allowed(host: string, allowing: CaaRecord, {caaIdentities, caaAccountUri}: Identity): CaaVerdict {
   const record = formatRecord(allowing);
-  return {outcome: 'allowed', message: `${record} allows ${caaIdentities.join(' or ')} to issue for ${host}.`, record};
+  const value = parseIssueValue(allowing.value);
+  const isLimited = caaAccountUri === undefined && value && parametersOf(value, 'accounturi').length > 0;
+  const limit = isLimited
+    ? ' It names an ACME account, which Nameplate could not compare with the one of the platform.'
+    : '';
+  const message = `${record} allows ${caaIdentities.join(' or ')} to issue for ${host}.${limit}`;
+  return {outcome: 'allowed', message, record};
 }
 
 function forbiddenByCritical(host: string, critical: CaaRecord): CaaVerdict {
   const record = formatRecord(critical);
   return {
     outcome: 'forbidden',
-    message: `The CAA record ${record} is critical and has an unknown tag, so no CA may issue for ${host}. Delete it.`,
+    message: `The CAA record ${record} is critical and has a tag that CAs do not know, so they do not issue for ${host}. Delete it, or set its flags to 0.`,
     record,
   };
 }
@@ -105,16 +128,28 @@ function forbidden(host: string, offending: CaaRecord, obstacle: Obstacle, ident
   const record = formatRecord(offending);
   const ca = identity.caaIdentities[0] ?? '';
   const methods = (identity.caaValidationMethods ?? DEFAULT_METHODS).join(',');
+  const account = identity.caaAccountUri;
   const because: Record<Obstacle, string> = {
     'other-issuer': `does not allow ${ca}`,
-    'other-account': 'is limited to another ACME account',
+    'other-case': `writes ${ca} in other letters, which CAs compare exactly`,
+    'other-account': account
+      ? `is limited to an ACME account other than ${account}`
+      : 'names no ACME account by its URI',
     'other-method': `does not allow the validation method ${methods}`,
     malformed: 'is malformed and allows no CA',
   };
-  const add = `${offending.name}. CAA 0 issue "${ca}"`;
+  const wanted: Record<Obstacle, string> = {
+    'other-issuer': ca,
+    'other-case': ca,
+    'other-account': account ? `${ca}; accounturi=${account}` : ca,
+    'other-method': `${ca}; validationmethods=${methods}`,
+    malformed: ca,
+  };
+  const right = `${offending.name}. CAA 0 issue "${wanted[obstacle]}"`;
+  const change = obstacle === 'other-issuer' ? `Add ${right}.` : `Change it to ${right}, or add that record.`;
   return {
     outcome: 'forbidden',
-    message: `The CAA record ${record} ${because[obstacle]}, so no certificate can be issued for ${host}. Add ${add}.`,
+    message: `The CAA record ${record} ${because[obstacle]}, so no certificate can be issued for ${host}. ${change}`,
     record,
   };
 }

@@ -23,7 +23,7 @@ export interface ProofQuestion {
   readonly apexProof: 'txt' | 'address';
   /** Issuer domain names of the CA, as in CAA records (`letsencrypt.org`). Empty: CAA is not checked. */
   readonly caaIdentities: readonly string[];
-  /** The ACME account at the CA, compared with `accounturi` (RFC 8657). Absent: that parameter is ignored. */
+  /** The ACME account at the CA, compared with `accounturi` (RFC 8657). Absent: not known, so any URI may be it. */
   readonly caaAccountUri?: string;
   /** The ACME methods in use, compared with `validationmethods` (RFC 8657). Default: `http-01`. */
   readonly caaValidationMethods?: readonly string[];
