@@ -39,6 +39,19 @@ app.kubernetes.io/component: messages
 {{- merge (include "nameplate.messages.selectorLabels" . | fromYaml) (include "nameplate.labels" . | fromYaml) | toYaml }}
 {{- end }}
 
+{{/* Base name for the challenge responder. The operator writes the ConfigMap of this name. */}}
+{{- define "nameplate.challenges.fullname" -}}
+{{- printf "%s-challenges" (include "nameplate.fullname" .) }}
+{{- end }}
+
+{{- define "nameplate.challenges.selectorLabels" -}}
+{{- include "nameplate.componentLabels" (dict "root" . "component" "challenges") }}
+{{- end }}
+
+{{- define "nameplate.challenges.labels" -}}
+{{- merge (include "nameplate.challenges.selectorLabels" . | fromYaml) (include "nameplate.labels" . | fromYaml) | toYaml }}
+{{- end }}
+
 {{- define "nameplate.messages.tlsSecretName" -}}
 {{- .Values.messages.certificate.existingSecret | default (printf "%s-tls" (include "nameplate.messages.fullname" .)) }}
 {{- end }}

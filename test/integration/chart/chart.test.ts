@@ -511,7 +511,7 @@ describe('values', () => {
     const of = (...kinds: readonly string[]) => objectsIn(rendered).filter(({kind}) => kinds.includes(kind));
     const ownersOf = (...kinds: readonly string[]) => of(...kinds).map(each => each.metadata.annotations?.owner);
     expect(ownersOf('Deployment', 'StatefulSet')).toEqual(['a', 'a']);
-    expect(ownersOf('Service')).toEqual(['b', 'b']);
+    expect(ownersOf('Service')).toEqual(['b', 'b', 'b']);
     const dualStack = {ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6', 'IPv4']};
     for (const {spec} of of('Service')) expect(spec).toMatchObject(dualStack);
   });

@@ -21,9 +21,10 @@ interface Peer {
 interface Policy {
   readonly metadata: {readonly name: string; readonly namespace: string};
   readonly spec: {
+    readonly podSelector: Selector;
     readonly policyTypes: readonly string[];
     readonly ingress: readonly {readonly from?: readonly Peer[]; readonly ports: readonly {readonly port: string}[]}[];
-    readonly egress: readonly {
+    readonly egress?: readonly {
       readonly to?: readonly Peer[];
       readonly ports: readonly {readonly port: number; readonly protocol: string}[];
     }[];
@@ -45,7 +46,7 @@ async function render(...values: readonly string[]): Promise<ReadonlyMap<string,
     '--values',
     join(ROOT, 'examples/values.yaml'),
     '--set',
-    'messages.enabled=true,messages.host=a.example',
+    'messages.enabled=true,messages.host=a.example,challenges.enabled=true',
   ];
   const rendered = await run([
     helm,
@@ -94,6 +95,7 @@ describe.each([
     for (const [name, port] of [
       ['nameplate', 'http'],
       ['nameplate-messages', 'operations'],
+      ['nameplate-challenges', 'operations'],
     ] as const) {
       const policy = policies.get(name);
       if (!policy) throw new Error(`no policy ${name}`);
@@ -104,14 +106,27 @@ describe.each([
   });
 });
 
-test.each([
-  {who: 'Traefik as its chart installs it', pod: {namespace: 'traefik', labels: TRAEFIK}, want: true},
-  {who: 'Traefik of k3s', pod: {namespace: 'kube-system', labels: TRAEFIK}, want: true},
-  {who: 'another pod of kube-system', pod: {namespace: 'kube-system', labels: {'k8s-app': 'kube-dns'}}, want: false},
-  {who: "a tenant's pod that calls itself Traefik", pod: tenant, want: false},
-])('does the messages API let in $who? $want', async ({pod, want}) => {
-  const policy = (await render()).get('nameplate-messages');
-  expect(policy && admits(policy, 'http', pod)).toBe(want);
+describe.each(['nameplate-messages', 'nameplate-challenges'])('%s', name => {
+  test.each([
+    {who: 'Traefik as its chart installs it', pod: {namespace: 'traefik', labels: TRAEFIK}, want: true},
+    {who: 'Traefik of k3s', pod: {namespace: 'kube-system', labels: TRAEFIK}, want: true},
+    {who: 'another pod of kube-system', pod: {namespace: 'kube-system', labels: {'k8s-app': 'kube-dns'}}, want: false},
+    {who: "a tenant's pod that calls itself Traefik", pod: tenant, want: false},
+  ])('does it let in $who? $want', async ({pod, want}) => {
+    const policy = (await render()).get(name);
+    expect(policy && admits(policy, 'http', pod)).toBe(want);
+  });
+});
+
+test('the operator reaches the challenge responder, which reaches nothing', async () => {
+  const policies = await render();
+  const operator: Pod = {namespace: SYSTEM, labels: policies.get('nameplate')?.spec.podSelector.matchLabels ?? {}};
+  const policy = policies.get('nameplate-challenges');
+  expect(policy && admits(policy, 'http', operator)).toBe(true);
+  expect(policy?.spec).toMatchObject({policyTypes: ['Ingress', 'Egress']});
+  expect(policy?.spec.egress).toBeUndefined();
+  const to = [{podSelector: policy?.spec.podSelector}];
+  expect(policies.get('nameplate')?.spec.egress).toContainEqual({ports: [{port: 8080, protocol: 'TCP'}], to});
 });
 
 test('without peers, only the release’s namespace reaches the messages API', async () => {
@@ -123,7 +138,7 @@ test('without peers, only the release’s namespace reaches the messages API', a
 test('the operator reaches resolvers on the ports that its configuration names', async () => {
   const recursives = 'config.dns.recursives={9.9.9.9,10.0.0.1:5353,[fd00::1]:5300,fd00::53}';
   const policy = (await render('--set', recursives)).get('nameplate');
-  const udp = policy?.spec.egress.flatMap(({ports}) => ports.filter(({protocol}) => protocol === 'UDP'));
+  const udp = policy?.spec.egress?.flatMap(({ports}) => ports.filter(({protocol}) => protocol === 'UDP'));
   expect(udp?.map(({port}) => port)).toEqual([53, 5353, 5300]);
 });
 
@@ -154,7 +169,7 @@ test('the migration reaches the database and nothing else, and nobody reaches it
     policyTypes: ['Ingress', 'Egress'],
   });
   expect(ofMigration?.spec.ingress).toBeUndefined();
-  expect(ofMigration?.spec.egress).toEqual(ofPods?.spec.egress.slice(1)); // all but the API server
+  expect(ofMigration?.spec.egress).toEqual(ofPods?.spec.egress?.slice(1)); // all but the API server
   expect(ofCheck?.spec).toEqual(ofMigration?.spec);
   const undo = await render('--set', 'messages.postgres.secret=s,messages.postgres.undoMigration=true');
   expect(undo.get('nameplate-messages-undo')?.spec).toEqual(ofMigration?.spec);
