@@ -4,9 +4,9 @@
  */
 import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {conditionAfter, lastCondition} from '../model/write-conditions.ts';
-import {type CertificateResult, hasUsableCertificate} from './certificate-waits.ts';
 import {type ClaimResult, isLost} from './claim.ts';
 import {CertificateReady, Claimed, type DomainCondition, Routed, type StepResult} from './conditions.ts';
+import {type CertificateResult, hasUsableCertificate} from './held-certificate.ts';
 import type {DomainView} from './view.ts';
 
 export function failedClaim(view: DomainView) {

@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 
 /** `told`: the time of the order in the status; absent: the status has none. */
-function turn(told?: number, isIssuing = true) {
+function turn(told?: number, isAwaited = true) {
   const certificates = {
     issuerRef: ISSUER,
     orderBudget: {orders: 300, windowSeconds: 10_800},
@@ -30,11 +30,11 @@ function turn(told?: number, isIssuing = true) {
     certificate: {nextAttemptAt: new Date(told).toISOString()},
   };
   const view = {key: 'a/a.test', host: 'a.test', namespace: 'a', domain: {...(status && {status})}, nowMs: NOW};
-  return awaitOrder(operator, view as unknown as DomainView, ISSUER, isIssuing);
+  return awaitOrder(operator, view as unknown as DomainView, ISSUER, isAwaited);
 }
 
 test('after a restart, the reported time stays until the orders are planned again', () => {
-  expect(turn(minutes(30))).toMatchObject({condition: TOLD, usable: false, nextAttemptAtMs: minutes(30)});
+  expect(turn(minutes(30))).toMatchObject({condition: TOLD, nextAttemptAtMs: minutes(30)});
   expect(turn(minutes(30))?.wakeAtMs).toBeLessThan(minutes(1));
 });
 
@@ -58,14 +58,13 @@ test.each([
   expect(result).toMatchObject({condition: {reason: 'OrderBudget'}, nextAttemptAtMs: minutes(want)});
 });
 
-test.each([{isIssuing: true}, {isIssuing: false}])(
-  'a decision that the API server rejects is reported, even on a renewal: $isIssuing',
-  ({isIssuing}) => {
+test.each([{isAwaited: true}, {isAwaited: false}])(
+  'a decision that the API server rejects is reported, even if the host has a certificate: $isAwaited',
+  ({isAwaited}) => {
     orderSchedule.publish(ACCOUNT, new Map([['a/a.test', {atMs: minutes(1), refusal: 'PATCH: 403: no'}]]));
-    const {condition, ...rest} = turn(undefined, isIssuing) ?? {};
+    const {condition} = turn(undefined, isAwaited) ?? {};
     expect(condition).toMatchObject({status: 'False', reason: 'Refused'});
     expect(condition?.message).toContain('rejected the decision on the certificate request: PATCH: 403: no.');
-    expect(rest).toEqual({usable: false});
   },
 );
 
@@ -81,13 +80,13 @@ function wait(recorded: number) {
 const FULL = Math.floor(MAX_RECORD_BYTES / hostBytes('a.test'));
 
 test('a host that its namespace has no room for learns that, and what to do', () => {
-  const {condition, ...rest} = wait(FULL) ?? {};
+  const {condition, wakeAtMs} = wait(FULL) ?? {};
   expect(condition).toMatchObject({status: 'False', reason: 'NamespaceFull'});
   expect(condition?.message).toContain(`Namespace a has certificates for ${FULL} hosts`);
   expect(condition?.message).toContain('another namespace of your account');
-  expect(rest).toEqual({usable: false});
+  expect(wakeAtMs).toBeUndefined();
 });
 
 test('a host that waits for the record looks again, because others may fill it', () => {
-  expect(wait(FULL - 1)).toMatchObject({condition: {reason: 'Waiting'}, usable: false, wakeAtMs: minutes(1)});
+  expect(wait(FULL - 1)).toMatchObject({condition: {reason: 'Waiting'}, wakeAtMs: minutes(1)});
 });

@@ -5,28 +5,15 @@
 import {timestamp} from '../../api/conditions.ts';
 import {recordHasRoom} from '../../api/held-hosts-size.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
-import {assessCertificate, budgetBlockedUntilMs, certifiedBy, pausedUntilMs} from '../issuance/certificate.ts';
+import {budgetBlockedUntilMs, pausedUntilMs} from '../issuance/certificate.ts';
 import {explainShortage} from '../issuance/explain-shortage.ts';
 import {caAccountOf} from '../model/ca-account.ts';
 import {type Certificate, HELD_HOSTS_NAME} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {INDEX} from '../state/stores.ts';
-import {CertificateReady, type StepResult} from './conditions.ts';
+import {CertificateReady} from './conditions.ts';
+import {hasUsableCertificate, type NextCertificate, nextOf} from './held-certificate.ts';
 import {before, claimId, type DomainView} from './view.ts';
-
-export interface CertificateResult extends StepResult {
-  /** The Secret holds a certificate: the host may be routed. */
-  readonly usable: boolean;
-  readonly nextAttemptAtMs?: number;
-}
-
-/** The edge still presents what the Secret holds, even if the Certificate is gone. */
-export function hasUsableCertificate({certificate, secret, host, published}: DomainView): boolean {
-  const certified = certifiedBy(secret, host);
-  if (!certificate) return published !== undefined && certified.kind === 'host';
-  const {kind} = assessCertificate(certificate, certified);
-  return kind === 'issued' || kind === 'renewal-failing';
-}
 
 /** After this time, nothing left by the former holder can delay the new holder. */
 const WITHDRAWAL_MS = 60_000;
@@ -34,7 +21,7 @@ const WITHDRAWAL_MS = 60_000;
 const RECORD_MS = 60_000;
 
 /** A first certificate waits until no former holder blocks it, and the policy on challenges knows the host. */
-export function awaitWithdrawal(operator: Operator, view: DomainView): CertificateResult | undefined {
+export function awaitWithdrawal(operator: Operator, view: DomainView): NextCertificate | undefined {
   const {stores, logger, knownSince} = operator;
   const {host, namespace, claim, nowMs} = view;
   if (stores.heldHosts.state === 'synced') {
@@ -44,7 +31,7 @@ export function awaitWithdrawal(operator: Operator, view: DomainView): Certifica
   const left = ofOthers(operator, view);
   if (left.length === 0) return undefined;
   const leftMs = claim ? knownSince.leftMs(claimId(claim), Date.parse(claim.spec.since), WITHDRAWAL_MS) : 0;
-  if (leftMs > 0) return {condition: CertificateReady.waitingForWithdrawal(), usable: false, wakeAtMs: nowMs + leftMs};
+  if (leftMs > 0) return nextOf(CertificateReady.waitingForWithdrawal(), {wakeAtMs: nowMs + leftMs});
   logger.warn({host, namespace, left}, 'Requesting a certificate although the former holder has open requests.');
   return undefined;
 }
@@ -53,20 +40,18 @@ function awaitRecord(
   {recordRefusals}: Operator,
   view: DomainView,
   recorded: Readonly<Record<string, string>>,
-): CertificateResult {
+): NextCertificate {
   const {host, namespace, nowMs} = view;
   const refusal = recordRefusals.get(namespace);
   if (refusal !== undefined) {
-    const usable = hasUsableCertificate(view);
     const what = `HeldHosts ${HELD_HOSTS_NAME}, the record of the hosts that this namespace holds`;
-    return {condition: CertificateReady.refused(refusal, usable, what), usable};
+    return nextOf(CertificateReady.refused(refusal, hasUsableCertificate(view), what));
   }
   if (!recordHasRoom(recorded, host)) {
-    const condition = CertificateReady.namespaceFull(namespace, Object.keys(recorded).length);
-    return {condition, usable: false};
+    return nextOf(CertificateReady.namespaceFull(namespace, Object.keys(recorded).length));
   }
   // A change of the record requeues only the hosts that it concerns, so nothing else tells this one that it is full.
-  return {condition: CertificateReady.waitingForRecord(), usable: false, wakeAtMs: nowMs + RECORD_MS};
+  return nextOf(CertificateReady.waitingForRecord(), {wakeAtMs: nowMs + RECORD_MS});
 }
 
 /** "Kind namespace/name" of what could still become a certificate for the host in another namespace. */
@@ -83,7 +68,7 @@ function ofOthers({stores}: Operator, {host, namespace}: DomainView): string[] {
  * Re-adding a host avoids neither the pause nor the budget, because the claim remembers the failures. A verify request
  * ends the pause, but cannot exceed the budget.
  */
-export function awaitNextAttempt({config}: Operator, view: DomainView): CertificateResult | undefined {
+export function awaitNextAttempt({config}: Operator, view: DomainView): NextCertificate | undefined {
   const {claim, nowMs, host} = view;
   const {failures = [], accountSince = ''} = claim?.spec ?? {};
   const blockedUntilMs = budgetBlockedUntilMs(failures, config.certificates, nowMs);
@@ -95,7 +80,7 @@ export function awaitNextAttempt({config}: Operator, view: DomainView): Certific
     blockedUntilMs === undefined
       ? CertificateReady.failed(host, 'the last attempts failed, before the host was removed and added again.', next)
       : CertificateReady.rateLimited('Too many certificate attempts have failed for this host.', next);
-  return {condition, usable: false, nextAttemptAtMs: untilMs, wakeAtMs: untilMs};
+  return nextOf(condition, {nextAttemptAtMs: untilMs, wakeAtMs: untilMs});
 }
 
 export function isRequested({verifyRequest, check}: DomainView): boolean {
@@ -105,39 +90,37 @@ export function isRequested({verifyRequest, check}: DomainView): boolean {
 /** The time by which the orders are sure to be planned. */
 const PLAN_MS = 5_000;
 
-/** A certificate that is requested, and whose order waits for the CA's budget, or whose request cannot be approved. */
+/** Reasons of a host for which an order may be waiting. */
+const SHOWS_ORDER: ReadonlySet<string> = new Set(['OrderBudget', 'RenewalFailing', 'Expired']);
+
+/** `isAwaited`: the host needs it. A certificate that is requested, and whose order waits for the CA's budget, or whose request cannot be approved. */
 export function awaitOrder(
   {orderSchedule, config, stores}: Operator,
   view: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
-  isIssuing: boolean,
-): CertificateResult | undefined {
+  isAwaited: boolean,
+): NextCertificate | undefined {
   const {key, host, namespace, domain, nowMs} = view;
   const caAccount = stores.certificateRequests && caAccountOf(config, namespace, issuerRef);
   const planned = caAccount === undefined ? undefined : orderSchedule.get(caAccount, key);
   if (planned === undefined) return undefined;
   if (planned !== 'unknown' && planned.refusal !== undefined) {
-    const usable = hasUsableCertificate(view);
     const what = 'the decision on the certificate request';
-    return {condition: CertificateReady.refused(planned.refusal, usable, what), usable};
+    return nextOf(CertificateReady.refused(planned.refusal, hasUsableCertificate(view), what));
   }
-  if (!isIssuing) return undefined;
+  if (!isAwaited) return undefined;
   const last = before(view, 'CertificateReady');
-  const shownMs =
-    last?.reason === 'OrderBudget' ? Date.parse(domain.status?.certificate?.nextAttemptAt ?? '') : Number.NaN;
+  const shownMs = SHOWS_ORDER.has(last?.reason ?? '')
+    ? Date.parse(domain.status?.certificate?.nextAttemptAt ?? '')
+    : Number.NaN;
   if (planned === 'unknown') {
     // After a restart, until the orders are planned again, the last condition remains.
-    if (!last || Number.isNaN(shownMs)) return undefined;
-    return {
-      condition: {...last, type: 'CertificateReady'},
-      usable: false,
-      nextAttemptAtMs: shownMs,
-      wakeAtMs: nowMs + PLAN_MS,
-    };
+    if (last?.reason !== 'OrderBudget' || Number.isNaN(shownMs)) return undefined;
+    return nextOf({...last, type: 'CertificateReady'}, {nextAttemptAtMs: shownMs, wakeAtMs: nowMs + PLAN_MS});
   }
   // Other orders come and go, and the plan shifts each time: a published time stays unless the order can be earlier.
   const atMs = shownMs > nowMs ? Math.min(shownMs, planned.atMs) : planned.atMs;
   const why = explainShortage(planned.shortage ?? 'orders', host, config.certificates);
   const condition = CertificateReady.awaitsOrder(why, timestamp(atMs));
-  return {condition, usable: false, nextAttemptAtMs: atMs, wakeAtMs: atMs};
+  return nextOf(condition, {nextAttemptAtMs: atMs, wakeAtMs: atMs});
 }

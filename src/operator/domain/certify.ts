@@ -5,14 +5,16 @@ import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {type Contested, contestedOf} from '../edge/publish.ts';
 import {
-  assessCertificate,
+  type Attempt,
+  attemptOf,
   budgetBlockedUntilMs,
   buildCertificate,
-  type CertificateState,
-  certifiedBy,
+  failedInFuture,
   freshAttemptStatus,
+  type HeldCertificate,
   KIND_MISSING_MS,
   nextAttemptMs,
+  problemTypeIn,
 } from '../issuance/certificate.ts';
 import {lastOrderMs} from '../issuance/order-history.ts';
 import {issuerOf, keptIssuer} from '../model/ca-account.ts';
@@ -21,15 +23,10 @@ import {CERTIFICATE, type Certificate} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {deleteAsRead} from '../state/fresh.ts';
-import {
-  awaitNextAttempt,
-  awaitOrder,
-  awaitWithdrawal,
-  type CertificateResult,
-  isRequested,
-} from './certificate-waits.ts';
+import {awaitNextAttempt, awaitOrder, awaitWithdrawal, isRequested} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
-import {CertificateReady, type DomainCondition} from './conditions.ts';
+import {CertificateReady, type DomainCondition, REVERIFY} from './conditions.ts';
+import {type CertificateResult, heldBy, judgeHeld, type NextCertificate, nextOf, notBegun} from './held-certificate.ts';
 import type {Proof} from './verify.ts';
 import type {DomainView} from './view.ts';
 
@@ -41,29 +38,45 @@ interface CertificateGate {
 }
 
 export async function certify(context: Context, view: DomainView, gate: CertificateGate): Promise<CertificateResult> {
-  const {config, stores} = context;
-  if (stores.certificates.state === 'missing') {
-    const wakeAtMs = view.nowMs + KIND_MISSING_MS;
-    return {condition: CertificateReady.certManagerMissing(), usable: false, wakeAtMs};
-  }
   const {certificate} = view;
+  const held = heldBy(view);
   const blocker = firstBlocker(gate);
-  if (!certificate && blocker) return {condition: CertificateReady.waiting(blocker), usable: false};
-  const issuerRef = keptIssuer(config, certificate);
-  const {missing, trouble} = judgeIssuer(context, view, issuerRef);
-  if (!certificate && missing) return {condition: missing, usable: false};
-  const former = certificate ? undefined : awaitWithdrawal(context, view);
-  if (former) return former;
-  const waiting = certificate || view.secret ? undefined : awaitNextAttempt(context, view);
-  if (waiting) return waiting;
+  const issuerRef = keptIssuer(context.config, certificate);
+  const issuer = judgeIssuer(context, view, issuerRef);
+  const obstacle = obstacleOf(context, view, blocker, issuer);
+  if (obstacle) return judgeHeld(view, held, obstacle);
   const contested = gate.claim.holds ? await ensureCertificate(context, view, issuerRef) : undefined;
-  const result: CertificateResult = certificate
-    ? await followUp(context, {...view, certificate}, {issuerRef, missing, trouble, blocker})
-    : {condition: CertificateReady.issuing(trouble), usable: false};
-  if (!contested) return result;
-  const message = result.condition.message + contested.note;
-  const wakeAtMs = Math.min(contested.wakeAtMs, result.wakeAtMs ?? Number.POSITIVE_INFINITY);
-  return {...result, condition: {...result.condition, message}, wakeAtMs};
+  const next = certificate
+    ? await followUp(context, {...view, certificate}, held, {...issuer, issuerRef, blocker})
+    : nextOf(CertificateReady.issuing(issuer.trouble));
+  const result = judgeHeld(view, held, next);
+  return contested ? withContest(result, contested) : result;
+}
+
+/** Why no Certificate may be created yet. */
+function obstacleOf(
+  context: Context,
+  view: DomainView,
+  blocker: string | undefined,
+  {missing}: IssuerVerdict,
+): NextCertificate | undefined {
+  if (context.stores.certificates.state === 'missing') {
+    return nextOf(CertificateReady.certManagerMissing(), {wakeAtMs: view.nowMs + KIND_MISSING_MS});
+  }
+  if (view.certificate) return undefined;
+  if (blocker) return nextOf(CertificateReady.waiting(blocker));
+  if (missing) return nextOf(missing);
+  return awaitWithdrawal(context, view) ?? (view.secret ? undefined : awaitNextAttempt(context, view));
+}
+
+/** Another program keeps changing the Certificate, which concerns a host that has a certificate, too. */
+function withContest(result: CertificateResult, {note, wakeAtMs}: Contested): CertificateResult {
+  const {condition} = result;
+  return {
+    ...result,
+    condition: {...condition, message: condition.message + note},
+    wakeAtMs: Math.min(wakeAtMs, result.wakeAtMs ?? Number.POSITIVE_INFINITY),
+  };
 }
 
 interface FollowUp extends IssuerVerdict {
@@ -71,24 +84,35 @@ interface FollowUp extends IssuerVerdict {
   readonly blocker: string | undefined;
 }
 
-/** For a Certificate that exists: waits for its order, starts a requested attempt, or judges it. */
+type CertifiedView = DomainView & {readonly certificate: DeepReadonly<Certificate>};
+
+/** For a Certificate that exists: waits for its order, starts a requested attempt, or judges the current one. */
 async function followUp(
   context: Context,
-  view: DomainView & {readonly certificate: DeepReadonly<Certificate>},
+  view: CertifiedView,
+  held: HeldCertificate,
   {issuerRef, missing, trouble, blocker}: FollowUp,
-): Promise<CertificateResult> {
-  const {certificate} = view;
-  const certified = certifiedBy(view.secret, view.host);
-  const state = assessCertificate(certificate, certified, trouble, lastOrderMs(view.claim));
-  const waiting = awaitOrder(context, view, issuerRef, state.kind === 'issuing');
+): Promise<NextCertificate | undefined> {
+  const {certificate, nowMs} = view;
+  const isInUse = held.kind === 'valid' && nowMs < held.overdueAtMs;
+  const isNeeded = held.kind !== 'valid' && held.kind !== 'misnamed';
+  const attempt = attemptOf(certificate, {isNeeded, orderedAtMs: lastOrderMs(view.claim), nowMs});
+  const waiting = awaitOrder(context, view, issuerRef, !isInUse && attempt.kind === 'running');
   if (waiting) return waiting;
-  if (!blocker && wantsFreshAttempt(context, view, state)) {
-    await startFreshAttempt(context, certificate, state);
-    if (state.kind === 'renewal-failing') return judge(context, view, certificate, state);
-    return {condition: CertificateReady.issuing(' A new attempt was requested.'), usable: false};
+  if (!blocker && wantsFreshAttempt(context, view, held, attempt)) {
+    await startFreshAttempt(context, certificate, attempt);
+    return nextOf(CertificateReady.issuing(' A new attempt was requested.'));
   }
-  if (missing && state.kind !== 'issued') return {condition: missing, usable: state.kind === 'renewal-failing'};
-  return judge(context, view, certificate, state);
+  if (missing && (isNeeded || attempt.kind !== 'none')) return nextOf(missing);
+  if (held.kind === 'misnamed' && attempt.kind !== 'running') return misnamed(context, view, held.names);
+  switch (attempt.kind) {
+    case 'none':
+      return undefined;
+    case 'failed':
+      return failed(context, view, attempt.why);
+    case 'running':
+      return running(context, view, attempt, trouble);
+  }
 }
 
 function firstBlocker({proof, claim, caa}: CertificateGate): string | undefined {
@@ -138,11 +162,18 @@ function judgeIssuer(
   return {trouble};
 }
 
-/** After a verify request that was checked, for a certificate that is failing or overdue, within the failure budget. */
-function wantsFreshAttempt({config}: Operator, view: DomainView, state: CertificateState): boolean {
-  const {claim, nowMs} = view;
-  if (!isRequested(view) || state.kind === 'issued') return false;
-  if (state.kind === 'issuing' && nowMs < state.sinceMs + config.certificates.overdueAfterSeconds * 1000) return false;
+/**
+ * After a verify request that was checked, for a certificate that is failing or overdue, within the failure budget.
+ * Nobody needs to request the end of a pause that a wrong clock made endless.
+ */
+function wantsFreshAttempt(operator: Operator, view: CertifiedView, held: HeldCertificate, attempt: Attempt): boolean {
+  const {config} = operator;
+  const {claim, certificate, nowMs} = view;
+  const isEndless = attempt.kind === 'failed' && failedInFuture(certificate, nowMs);
+  if (!isEndless && !isRequested(view)) return false;
+  if (attempt.kind === 'running' && nowMs < overdueMs(operator, view, attempt)) return false;
+  const isDone = held.kind === 'valid' && nowMs < held.overdueAtMs && attempt.kind === 'none';
+  if (isDone) return false;
   return budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs) === undefined;
 }
 
@@ -153,9 +184,9 @@ function wantsFreshAttempt({config}: Operator, view: DomainView, state: Certific
 async function startFreshAttempt(
   context: Context,
   certificate: DeepReadonly<Certificate>,
-  state: CertificateState,
+  attempt: Attempt,
 ): Promise<void> {
-  if (state.kind === 'issuing') {
+  if (attempt.kind === 'running') {
     await deleteAsRead(context, CERTIFICATE, certificate); // not one that was issued meanwhile
     return;
   }
@@ -170,47 +201,61 @@ async function startFreshAttempt(
   );
 }
 
-function judge(
-  {config}: Operator,
-  {host, claim, secret, published, nowMs, kept, removalFailure}: DomainView,
-  certificate: DeepReadonly<Certificate>,
-  state: CertificateState,
-): CertificateResult {
-  const {overdueAfterSeconds} = config.certificates;
-  const {notAfter} = certificate.status ?? {};
+/** When the next attempt is possible, and when cert-manager makes one. */
+function attemptsOf({config}: Operator, {claim, certificate, nowMs}: CertifiedView) {
   const blockedUntilMs = budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs);
-  const nextMs = blockedUntilMs ?? nextAttemptMs(certificate);
-  const next = nextMs === undefined ? undefined : timestamp(nextMs);
-  const later = {...(nextMs !== undefined && {nextAttemptAtMs: nextMs})};
-  switch (state.kind) {
-    case 'issued':
-      return {condition: CertificateReady.issued(notAfter), usable: true};
-    case 'misnamed': {
-      const issuer = issuerOf(certificate.spec.issuerRef);
-      const isKept = kept !== undefined || removalFailure !== undefined;
-      const condition = CertificateReady.wrongNames(host, issuer, state.names, isKept);
-      return {condition, usable: false, ...later};
+  const nextMs = nextAttemptMs(certificate);
+  const nextAttemptAtMs = nextMs === undefined ? blockedUntilMs : Math.max(nextMs, blockedUntilMs ?? nextMs);
+  return {blockedUntilMs, rest: nextAttemptAtMs === undefined ? {} : {nextAttemptAtMs}};
+}
+
+function misnamed(operator: Operator, view: CertifiedView, names: string): NextCertificate {
+  const {host, certificate, kept, removalFailure} = view;
+  const isKept = kept !== undefined || removalFailure !== undefined;
+  const condition = CertificateReady.wrongNames(host, issuerOf(certificate.spec.issuerRef), names, isKept);
+  return nextOf(condition, attemptsOf(operator, view).rest);
+}
+
+function failed(operator: Operator, view: CertifiedView, why: string): NextCertificate {
+  const {host} = view;
+  const {blockedUntilMs, rest} = attemptsOf(operator, view);
+  const next = rest.nextAttemptAtMs === undefined ? undefined : timestamp(rest.nextAttemptAtMs);
+  const at = next === undefined ? '' : ` The next attempt is at ${next}.`;
+  if (blockedUntilMs !== undefined) {
+    const condition = CertificateReady.rateLimited(`Too many certificate attempts failed: ${why}`, next);
+    return {condition, why: `${why}${at} Meanwhile, fix the cause.`, ...rest, wakeAtMs: blockedUntilMs};
+  }
+  const condition =
+    problemTypeIn(why) === 'rateLimited'
+      ? CertificateReady.rateLimited(`The certificate authority limits its certificates: ${why}`, next)
+      : CertificateReady.failed(host, why, next);
+  return {condition, why: `${why}${at} Fix the cause, then run: ${REVERIFY(host)}`, ...rest};
+}
+
+type Running = Attempt & {readonly kind: 'running'};
+
+function overdueMs({config, knownSince}: Operator, {certificate, nowMs}: CertifiedView, {sinceMs}: Running): number {
+  const {metadata, status} = certificate;
+  const id = `attempt for Certificate ${metadata.uid} after ${status?.notBefore}`;
+  return (sinceMs ?? nowMs - knownSince.ageMs(id)) + config.certificates.overdueAfterSeconds * 1000;
+}
+
+function running(operator: Operator, view: CertifiedView, attempt: Running, trouble: string): NextCertificate {
+  const {host, published, secret, certificate, nowMs} = view;
+  const progress = attempt.progress + trouble;
+  const overdueAtMs = overdueMs(operator, view, attempt);
+  const rest = nowMs < overdueAtMs ? {wakeAtMs: overdueAtMs} : {};
+  const again = `To start a new attempt, run: ${REVERIFY(host)}`;
+  const why = `${attempt.isStarted ? 'It is in progress, but not done.' : notBegun(view)}${progress}`;
+  return {...rest, condition: conditionOf(), why: rest.wakeAtMs === undefined ? `${why} ${again}` : why};
+
+  function conditionOf(): DomainCondition {
+    if (rest.wakeAtMs === undefined) {
+      const minutes = Math.round(operator.config.certificates.overdueAfterSeconds / 60);
+      return CertificateReady.overdue(host, minutes, progress);
     }
-    case 'renewal-failing':
-      return {condition: CertificateReady.renewalFailing(host, notAfter, state.why), usable: true, ...later};
-    case 'failed': {
-      const limited = state.rateLimited || blockedUntilMs !== undefined;
-      const condition = limited
-        ? CertificateReady.rateLimited(`Too many certificate attempts failed: ${state.why}`, next)
-        : CertificateReady.failed(host, state.why, next);
-      return {condition, usable: false, ...later, ...(blockedUntilMs !== undefined && {wakeAtMs: blockedUntilMs})};
-    }
-    case 'issuing': {
-      const overdueAtMs = state.sinceMs + overdueAfterSeconds * 1000;
-      if (nowMs >= overdueAtMs) {
-        const minutes = Math.round(overdueAfterSeconds / 60);
-        return {condition: CertificateReady.overdue(host, minutes, state.progress), usable: false};
-      }
-      const condition =
-        published && !secret
-          ? CertificateReady.secretLost(certificate.spec.secretName, state.progress)
-          : CertificateReady.issuing(state.progress);
-      return {condition, usable: false, wakeAtMs: overdueAtMs};
-    }
+    return published && !secret
+      ? CertificateReady.secretLost(certificate.spec.secretName, progress)
+      : CertificateReady.issuing(progress);
   }
 }

@@ -176,7 +176,8 @@ export const CaaAllowed = {
   lookupFailed: (message: string) => caaAllowed('False', 'LookupFailed', message),
 } as const;
 
-const REVERIFY = (host: string) =>
+/** Requests a DNS check, and a new attempt. */
+export const REVERIFY = (host: string) =>
   `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}="$(date +%s)"`;
 
 export const CertificateReady = {
@@ -194,13 +195,19 @@ export const CertificateReady = {
     const message = `Namespace ${namespace} has certificates for ${hosts} hosts, and Nameplate can record no more for one namespace. Remove hosts from it, or list this host in a Project of another namespace of your account. Nameplate will then continue automatically.`;
     return certificateReady('False', 'NamespaceFull', message);
   },
-  issued: (notAfter: string | undefined) => {
-    const message = `The certificate is valid${notAfter ? ` until ${notAfter}` : ''}; renewal is automatic.`;
+  issued: (until: string | undefined) => {
+    const message = `The certificate is valid${until ? ` until ${until}` : ''}; renewal is automatic.`;
     return certificateReady('True', 'Issued', message);
   },
-  renewalFailing: (host: string, notAfter: string | undefined, why: string) => {
-    const message = `The certificate is still valid${notAfter ? ` until ${notAfter}` : ''}, but its renewal is failing: ${why} Fix the cause, then run: ${REVERIFY(host)}`;
+  renewalFailing: (until: string, why: string) => {
+    const message = `The certificate is still valid until ${until}, but its renewal is failing: ${why}`;
     return certificateReady('True', 'RenewalFailing', message);
+  },
+  expired: (at: string, why: string) =>
+    certificateReady('False', 'Expired', `The certificate expired at ${at}, so browsers reject it. ${why}`),
+  notYetValid: (from: string) => {
+    const message = `The certificate is not valid before ${from}, so browsers reject it. Ask the platform team to check the clocks of the certificate authority and of the nodes. Nameplate will continue automatically.`;
+    return certificateReady('False', 'NotYetValid', message);
   },
   issuing: (progress: string) => {
     const message = `The certificate is being issued. This usually takes a couple of minutes.${progress}`;
@@ -219,7 +226,7 @@ export const CertificateReady = {
     return certificateReady('False', 'Failed', message);
   },
   rateLimited: (why: string, next: string | undefined) => {
-    const message = `${why}${next ? ` The next attempt is possible at ${next}.` : ''} Meanwhile, fix the cause of the failures.`;
+    const message = `${why}${next ? ` The next attempt is at ${next}.` : ''} Meanwhile, fix the cause of the failures.`;
     return certificateReady('False', 'RateLimited', message);
   },
   awaitsOrder: (why: string, next: string) => {

@@ -44,7 +44,7 @@ function newReport() {
   const report = async ({value, proof = missing(value), isServed = false, key = 'a/a.test'}: Found) => {
     const served: Partial<Decided> = {
       claim: {condition: Claimed.yes('2026-11-21T12:00:00Z')},
-      certificate: {condition: CertificateReady.issued(undefined), usable: true},
+      certificate: {condition: CertificateReady.issued('2027-01-30T00:00:00Z'), usable: true},
       routed: {condition: Routed.serving('shop', '')},
       probed: {condition: Probed.yes(true)},
     };

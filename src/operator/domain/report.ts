@@ -6,8 +6,8 @@ import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {DOMAIN} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
-import type {CertificateResult} from './certificate-waits.ts';
 import type {DomainCondition, StepResult} from './conditions.ts';
+import {type CertificateResult, knownDates} from './held-certificate.ts';
 import {isProgressType, progressOf, readyOf, stateOf} from './summary.ts';
 import {type DomainView, requiredRecords} from './view.ts';
 
@@ -140,7 +140,7 @@ function onlyNamesNextStep(before: DeepReadonly<DomainStatus> | undefined, statu
 }
 
 function statusOf(operator: Operator, view: DomainView, decided: Decided): {status: DomainStatus; wakeAtMs: number[]} {
-  const {domain, nowMs, check, certificate} = view;
+  const {domain, nowMs, check} = view;
   const {accepted, proof, claim, caa, certificate: issued, routed, probed} = decided;
   const steps = [accepted, proof.condition, claim.condition, caa, issued.condition, routed.condition, probed.condition];
   const published = view.published !== undefined || routed.condition.status === 'True';
@@ -156,7 +156,7 @@ function statusOf(operator: Operator, view: DomainView, decided: Decided): {stat
   const showRecords = accepted.reason !== 'InvalidHost' && accepted.reason !== 'ReservedHost';
   const observed = check ? check.verdict.observed.map(record => ({...record})) : domain.status?.dns?.observed;
   const {nextAttemptAtMs} = issued;
-  const {notAfter, renewalTime} = certificate?.status ?? {};
+  const {notAfter, renewalTime} = knownDates(view);
   const status: DomainStatus = {
     observedGeneration: generation,
     state: stateOf(steps, ready, published),

@@ -13,9 +13,9 @@ import {DEFAULT_REDIRECT_STATUS} from '../model/project-hosts.ts';
 import {lastCondition} from '../model/write-conditions.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {redirectEnd} from '../state/redirect-chain.ts';
-import type {CertificateResult} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
+import type {CertificateResult} from './held-certificate.ts';
 import {proofOf} from './probe.ts';
 import {dropOtherRoutes} from './unpublish.ts';
 import type {DomainView} from './view.ts';
@@ -124,10 +124,14 @@ function routeOf(
   return {...serving, redirect: {to: end.host, status: domain.spec.redirect.status ?? DEFAULT_REDIRECT_STATUS}};
 }
 
-/** Live and not redirecting, in the spec and at the ingress, so that a swap of two hosts never publishes a loop. */
+/**
+ * Routed with a valid certificate and not redirecting, in the spec and at the ingress, so that a swap of two hosts never
+ * publishes a loop.
+ */
 function isServing({stores, edge}: Operator, namespace: string, host: string): boolean {
   const target = stores.domains.get(`${namespace}/${host}`);
   if (!target || target.spec.redirect) return false;
+  if (findCondition(target.status?.conditions, 'CertificateReady')?.status !== 'True') return false;
   const routed = findCondition(target.status?.conditions, 'Routed');
   const current = routed?.status === 'True' && routed.observedGeneration === target.metadata.generation;
   return current && publishedRoute(edge, routeObjects(stores, routeKeyOf(`${namespace}/${host}`)))?.kind === 'serve';

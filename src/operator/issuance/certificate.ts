@@ -80,45 +80,128 @@ export function certifiedBy(secret: DeepReadonly<KubeObject> | undefined, host: 
   return {kind: 'others', names: names.slice(0, MAX_NAMES_LENGTH).replace(/[^ -~]/g, '?')};
 }
 
-export type CertificateState =
-  | {readonly kind: 'issued'}
+/** What the Secret holds, by the clock. No condition of another controller says that a certificate is usable. */
+export type HeldCertificate =
+  | {readonly kind: 'nothing'}
   | {readonly kind: 'misnamed'; readonly names: string}
-  | {readonly kind: 'renewal-failing'; readonly why: string}
-  | {readonly kind: 'failed'; readonly why: string; readonly rateLimited: boolean}
-  | {readonly kind: 'issuing'; readonly sinceMs: number; readonly progress: string};
+  /** It names only the host, but nobody has said until when it is valid. */
+  | {readonly kind: 'undated'}
+  | {readonly kind: 'early'; readonly notBeforeMs: number}
+  /** `overdueAtMs`: when a renewal counts as failing, however it is going. */
+  | {readonly kind: 'valid'; readonly notAfterMs: number; readonly overdueAtMs: number}
+  | {readonly kind: 'expired'; readonly notAfterMs: number};
+
+/** In RFC 3339, as cert-manager reads them from the Secret. */
+export interface CertificateDates {
+  readonly notBefore?: string | undefined;
+  readonly notAfter?: string | undefined;
+  readonly renewalTime?: string | undefined;
+}
+
+/** cert-manager found in these cases that the edge cannot use what is in the Secret, whatever it names. */
+const DAMAGED: ReadonlySet<string> = new Set(['MissingData', 'InvalidKeyPair', 'InvalidCertificate']);
+/** The CA's clock or ours may be wrong by this much. A host that visitors can reach must not go down for that. */
+export const CLOCK_TOLERANCE_MS = 2 * HOUR_MS;
+/** The part of its lifetime that a certificate may be due before its renewal counts as failing. */
+const OVERDUE_SHARE = 0.1;
+
+/** The dates of the certificate in the Secret; `last`: those that were known before cert-manager lost its status. */
+export function datesOf(
+  certificate: DeepReadonly<Certificate> | undefined,
+  last: CertificateDates | undefined,
+): CertificateDates {
+  const {notBefore, notAfter, renewalTime} = certificate?.status ?? {};
+  return notAfter === undefined ? (last ?? {}) : {notBefore, notAfter, renewalTime};
+}
 
 /**
- * The Certificate's state, according to cert-manager. A Ready one whose Secret is gone is being issued again.
- * `certified`: what its Secret holds. `orderedAtMs`: when the last order was approved; the time that it waited before
- * is not the CA's.
+ * It is usable if it names only the host and is valid now. cert-manager's condition Ready says something else, for
+ * example whether it came from the current issuer, and stays as it was while cert-manager is down.
  */
-export function assessCertificate(
-  certificate: DeepReadonly<Certificate>,
+export function heldCertificate(
+  certificate: DeepReadonly<Certificate> | undefined,
   certified: Certified,
-  issuerTrouble = '',
-  orderedAtMs = 0,
-): CertificateState {
+  {notBefore, notAfter, renewalTime}: CertificateDates,
+  nowMs: number,
+): HeldCertificate {
+  if (certified.kind === 'others') return {kind: 'misnamed', names: certified.names};
+  const ready = findCondition(certificate?.status?.conditions, 'Ready');
+  if (certified.kind === 'nothing' || (ready?.status === 'False' && DAMAGED.has(ready.reason ?? '')))
+    return {kind: 'nothing'};
+  const [notBeforeMs, notAfterMs, renewalMs] = [parsed(notBefore), parsed(notAfter), parsed(renewalTime)];
+  if (notAfterMs === undefined) return {kind: 'undated'};
+  if (nowMs >= notAfterMs) return {kind: 'expired', notAfterMs};
+  if (notBeforeMs !== undefined && nowMs < notBeforeMs - CLOCK_TOLERANCE_MS) return {kind: 'early', notBeforeMs};
+  const isKnown = notBeforeMs !== undefined && renewalMs !== undefined;
+  const overdueAtMs = isKnown ? renewalMs + OVERDUE_SHARE * (notAfterMs - notBeforeMs) : notAfterMs;
+  return {kind: 'valid', notAfterMs, overdueAtMs: Math.min(overdueAtMs, notAfterMs)};
+}
+
+function parsed(time: string | undefined): number | undefined {
+  const ms = Date.parse(time ?? '');
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** A wall clock may be set, and a timer does not notice: what depends on a date is judged at least this often. */
+const LOOK_AGAIN_MS = 6 * HOUR_MS;
+
+/** When the clock changes what a certificate is; undefined: never. */
+export function changesAtMs(held: HeldCertificate, nowMs: number): number | undefined {
+  const nextMs = nextChangeMs(held, nowMs);
+  return nextMs === undefined ? undefined : Math.min(nextMs, nowMs + LOOK_AGAIN_MS);
+}
+
+function nextChangeMs(held: HeldCertificate, nowMs: number): number | undefined {
+  if (held.kind === 'early') return held.notBeforeMs - CLOCK_TOLERANCE_MS;
+  if (held.kind !== 'valid') return undefined;
+  return nowMs < held.overdueAtMs ? held.overdueAtMs : held.notAfterMs;
+}
+
+/** What cert-manager is doing about a certificate. It only explains what comes next. */
+export type Attempt =
+  | {readonly kind: 'none'}
+  | {readonly kind: 'failed'; readonly why: string}
+  /**
+   * `isStarted`: cert-manager said so. `sinceMs`: undefined if nobody recorded a time that can be true.
+   */
+  | {
+      readonly kind: 'running';
+      readonly isStarted: boolean;
+      readonly sinceMs: number | undefined;
+      readonly progress: string;
+    };
+
+/** The type of the first ACME problem in a text (RFC 8555, 6.7): what follows may quote the tenant's own server. */
+export function problemTypeIn(text: string): string | undefined {
+  return /\burn:ietf:params:acme:error:(\w+)/.exec(text)?.[1];
+}
+
+/**
+ * `isNeeded`: the Secret holds no certificate that can be used, so cert-manager must create one, even if it has not
+ * noticed. `orderedAtMs`: when the last order was approved; the time that it waited before is not the CA's.
+ */
+export function attemptOf(
+  certificate: DeepReadonly<Certificate>,
+  {isNeeded, orderedAtMs = 0, nowMs}: {isNeeded: boolean; orderedAtMs?: number | undefined; nowMs: number},
+): Attempt {
   const {conditions, lastFailureTime} = certificate.status ?? {};
   const issuing = findCondition(conditions, 'Issuing');
-  if (certified.kind === 'others' && issuing?.status !== 'True') return {kind: 'misnamed', names: certified.names};
-  const ready = findCondition(conditions, 'Ready')?.status === 'True' && certified.kind === 'host';
-  const failed = lastFailureTime !== undefined && issuing?.status !== 'True';
-  const why = sentence(issuing?.message ?? 'cert-manager reports no reason');
-  if (ready) return failed ? {kind: 'renewal-failing', why} : {kind: 'issued'};
-  if (failed) return {kind: 'failed', why, rateLimited: /\b429\b|rateLimited|too many/i.test(why)};
-  // Ready, but its Secret is gone, which was only just noticed.
-  const isReplacing = issuing?.status !== 'True' && findCondition(conditions, 'Ready')?.status === 'True';
-  const since = issuing?.lastTransitionTime ?? certificate.metadata.creationTimestamp;
-  const progress = issuing?.status === 'True' && issuing.message ? ` cert-manager: ${sentence(issuing.message)}` : '';
-  return {
-    kind: 'issuing',
-    sinceMs: isReplacing ? Number.POSITIVE_INFINITY : Math.max(since ? Date.parse(since) : 0, orderedAtMs),
-    progress: progress + issuerTrouble,
-  };
+  const isIssuing = issuing?.status === 'True';
+  if (lastFailureTime !== undefined && !isIssuing) {
+    return {kind: 'failed', why: sentence(issuing?.message ?? 'cert-manager reports no reason')};
+  }
+  if (!isIssuing && !isNeeded) return {kind: 'none'};
+  const progress = isIssuing && issuing.message ? ` cert-manager: ${sentence(issuing.message)}` : '';
+  // Ready, but its Secret is gone, which cert-manager may not notice: nobody knows since when.
+  const isReplacing = !isIssuing && findCondition(conditions, 'Ready')?.status === 'True';
+  const began = isReplacing ? [] : [issuing?.lastTransitionTime ?? certificate.metadata.creationTimestamp ?? ''];
+  const times = [...began.map(time => Date.parse(time)), ...(isReplacing ? [] : [orderedAtMs])];
+  const past = times.filter(time => time > 0 && isBelievable(time, nowMs));
+  return {kind: 'running', isStarted: isIssuing, sinceMs: past.length > 0 ? Math.max(...past) : undefined, progress};
 }
 
 /** cert-manager's messages end in various ways: some in a colon, if the CA gave no reason. */
-function sentence(text: string): string {
+export function sentence(text: string): string {
   return `${text.replace(/[\s.:;,]+$/, '')}.`;
 }
 
@@ -126,6 +209,22 @@ function sentence(text: string): string {
 export function nextAttemptMs({status}: DeepReadonly<Certificate>): number | undefined {
   if (!status?.lastFailureTime) return undefined;
   return Date.parse(status.lastFailureTime) + pauseMs(status.failedIssuanceAttempts ?? 1);
+}
+
+/** cert-manager would wait for a pause after a time that a wrong clock recorded, perhaps for years. */
+export function failedInFuture({status}: DeepReadonly<Certificate>, nowMs: number): boolean {
+  return status?.lastFailureTime !== undefined && !isBelievable(Date.parse(status.lastFailureTime), nowMs);
+}
+
+/** A wrong clock recorded any other time: it must delay nothing. */
+function isBelievable(timeMs: number, nowMs: number): boolean {
+  return timeMs <= nowMs + CLOCK_TOLERANCE_MS;
+}
+
+/** The times of the failures that lie in the window before now, in chronological order. */
+function within(failures: readonly string[], windowMs: number, nowMs: number): number[] {
+  const times = failures.map(time => Date.parse(time));
+  return times.filter(time => time > nowMs - windowMs && isBelievable(time, nowMs)).sort((a, b) => a - b);
 }
 
 function pauseMs(failures: number): number {
@@ -137,7 +236,7 @@ function pauseMs(failures: number): number {
  * failures of the last day, which the claim remembers. Undefined: none has failed, or the pause is over.
  */
 export function pausedUntilMs(failures: readonly string[], nowMs: number): number | undefined {
-  const recent = failures.map(time => Date.parse(time)).filter(time => time > nowMs - 24 * HOUR_MS);
+  const recent = within(failures, 24 * HOUR_MS, nowMs);
   if (recent.length === 0) return undefined;
   const untilMs = Math.max(...recent) + pauseMs(recent.length);
   return untilMs > nowMs ? untilMs : undefined;
@@ -150,10 +249,7 @@ export function budgetBlockedUntilMs(
   nowMs: number,
 ): number | undefined {
   const windowMs = failureBudget.windowSeconds * 1000;
-  const recent = failures
-    .map(time => Date.parse(time))
-    .filter(time => time > nowMs - windowMs)
-    .sort((a, b) => a - b);
+  const recent = within(failures, windowMs, nowMs);
   const excess = recent[recent.length - failureBudget.failures];
   return excess === undefined ? undefined : excess + windowMs;
 }
@@ -164,7 +260,8 @@ export function budgetBlockedUntilMs(
  */
 export function freshAttemptStatus(certificate: DeepReadonly<Certificate>, nowMs: number) {
   const {lastFailureTime} = certificate.status ?? {};
-  const startMs = lastFailureTime === undefined ? nowMs : Math.max(nowMs, Date.parse(lastFailureTime) + 1000);
+  const failedMs = Date.parse(lastFailureTime ?? '');
+  const startMs = isBelievable(failedMs, nowMs) ? Math.max(nowMs, failedMs + 1000) : nowMs;
   return {
     conditions: [
       {

@@ -61,6 +61,8 @@ export const DOMAIN_REASONS = {
   CertificateReady: [
     'Issued',
     'RenewalFailing',
+    'Expired',
+    'NotYetValid',
     'Issuing',
     'Overdue',
     'Failed',

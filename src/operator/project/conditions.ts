@@ -16,6 +16,8 @@ export const PROJECT_REASONS = {
     'RouteNotAccepted',
     'CertificateNotReady',
     'CertificateFailed',
+    'CertificateExpired',
+    'RenewalFailing',
     'CertManagerMissing',
     'RemovalHeld',
     'Refused',
@@ -51,6 +53,14 @@ export const ProjectReady = {
   certificateFailed: (host: string, why: string, next: string | undefined, certificate: string) => {
     const message = `No certificate was issued for ${host}: ${why}${next ? ` The next attempt is at ${next}.` : ''} The host and the issuer belong to the platform. Ask the platform team to fix the cause and then run, in this namespace: cmctl renew ${certificate}`;
     return ready('False', 'CertificateFailed', message);
+  },
+  renewalFailing: (host: string, until: string, why: string, certificate: string) => {
+    const message = `The project is published at https://${host}/. Its certificate is valid until ${until}, but its renewal is failing: ${why} Ask the platform team to fix the cause and then run, in this namespace: cmctl renew ${certificate}`;
+    return ready('True', 'RenewalFailing', message);
+  },
+  certificateExpired: (host: string, at: string, why: string, certificate: string) => {
+    const message = `The certificate of ${host} expired at ${at}, so browsers reject it: ${why} Ask the platform team to fix the cause and then run, in this namespace: cmctl renew ${certificate}`;
+    return ready('False', 'CertificateExpired', message);
   },
   certManagerMissing: (host: string) => {
     const message = `${host} needs its own certificate, but cert-manager is not installed. The platform team must install it, or set config.defaultHost.tls to ingress-default. Nameplate will then continue automatically.`;

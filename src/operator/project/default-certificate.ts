@@ -3,14 +3,18 @@ import {type DecidedCondition, findCondition, timestamp} from '../../api/conditi
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {contestedOf, deleteRoutes, routeObjects} from '../edge/publish.ts';
+import {contestedOf, deleteRoutes, earliest, routeObjects} from '../edge/publish.ts';
 import {
-  assessCertificate,
+  attemptOf,
   buildCertificate,
   type CertificateIntent,
   type Certified,
   certifiedBy,
+  changesAtMs,
+  datesOf,
   dnsNamesIn,
+  type HeldCertificate,
+  heldCertificate,
   nextAttemptMs,
 } from '../issuance/certificate.ts';
 import {keptIssuer} from '../model/ca-account.ts';
@@ -22,8 +26,10 @@ import {accountIn} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
 
 interface CertificateProgress {
-  /** Why the default host does not have its own certificate yet. */
+  /** Why the default host does not have its own certificate yet, so it is not published. */
   readonly missing?: DecidedCondition | undefined;
+  /** What to report although the default host is published. */
+  readonly trouble?: DecidedCondition | undefined;
   /** As in `Contested`. */
   readonly note?: string;
   /** When the Project must be reconciled again. */
@@ -71,7 +77,11 @@ export async function certifyDefaultHost(
 ): Promise<CertificateProgress> {
   const {stores, config, corrections, signal} = context;
   const {host, namespace, name} = intent;
-  if (stores.certificates.state === 'missing') return {missing: ProjectReady.certManagerMissing(host)};
+  const isPublished = routeObjects(stores, `${namespace}/${name}`).length > 0;
+  if (stores.certificates.state === 'missing') {
+    // Without its kind, nobody knows until when the certificate of a default host is valid.
+    return isPublished && certified.kind === 'host' ? {} : {missing: ProjectReady.certManagerMissing(host)};
+  }
   const existing = stores.certificates.get(`${namespace}/${name}`);
   const certificate = buildCertificate({...intent, issuerRef: keptIssuer(config, existing)});
   await applyIfChanged(building.client, stores.certificates, CERTIFICATE, certificate, {
@@ -80,7 +90,15 @@ export async function certifyDefaultHost(
     signal,
   });
   if (kept) return {missing: kept, wakeAtMs: context.clock.now() + HELD_MS};
-  return {missing: explain(intent, existing, certified), ...contestedOf(context, [certificate])};
+  const nowMs = context.clock.now();
+  const held = heldCertificate(existing, certified, datesOf(existing, undefined), nowMs);
+  const {note, wakeAtMs} = {...contestedOf(context, [certificate])};
+  const wakesAtMs = earliest(wakeAtMs, changesAtMs(held, nowMs));
+  return {
+    ...explain(intent, existing, {held, isPublished, nowMs}),
+    ...(note !== undefined && {note}),
+    ...(wakesAtMs !== undefined && {wakeAtMs: wakesAtMs}),
+  };
 }
 
 function readSecret(context: Context, {namespace, name}: Host) {
@@ -111,24 +129,44 @@ function heldRemoval(
   return isAdmitted ? undefined : ProjectReady.removalHeld(host);
 }
 
+interface Judged {
+  readonly held: HeldCertificate;
+  readonly isPublished: boolean;
+  readonly nowMs: number;
+}
+
+/** An expired certificate still names only the host, so its route is kept as it should be. */
 function explain(
   {host, name}: Intent,
   existing: DeepReadonly<Certificate> | undefined,
-  certified: Certified,
-): DecidedCondition | undefined {
-  if (certified.kind === 'others') return ProjectReady.certificateForOthers(host, certified.names, name);
-  if (!existing) return ProjectReady.certificate(host);
-  const state = assessCertificate(existing, certified);
-  switch (state.kind) {
-    case 'issued':
-    case 'renewal-failing':
-      return undefined;
-    case 'failed': {
-      const nextMs = nextAttemptMs(existing);
-      const next = nextMs === undefined ? undefined : timestamp(nextMs);
-      return ProjectReady.certificateFailed(host, state.why, next, name);
+  {held, isPublished, nowMs}: Judged,
+): Pick<CertificateProgress, 'missing' | 'trouble'> {
+  if (held.kind === 'misnamed') return {missing: ProjectReady.certificateForOthers(host, held.names, name)};
+  const isCalledReady = findCondition(existing?.status?.conditions, 'Ready')?.status === 'True';
+  if (held.kind === 'undated' && (isPublished || isCalledReady)) return {};
+  const isInUse = held.kind === 'valid' && nowMs < held.overdueAtMs;
+  const attempt = existing ? attemptOf(existing, {isNeeded: held.kind !== 'valid', nowMs}) : undefined;
+  const nextMs = existing && nextAttemptMs(existing);
+  const next = nextMs === undefined ? undefined : timestamp(nextMs);
+  const why =
+    attempt?.kind === 'failed'
+      ? `${attempt.why}${next === undefined ? '' : ` The next attempt is at ${next}.`}`
+      : 'cert-manager has not renewed it.';
+  switch (held.kind) {
+    case 'valid': {
+      if (isInUse && attempt?.kind !== 'failed') return {};
+      return {trouble: ProjectReady.renewalFailing(host, timestamp(held.notAfterMs), why, name)};
+    }
+    case 'expired': {
+      const expired = ProjectReady.certificateExpired(host, timestamp(held.notAfterMs), why, name);
+      return isPublished ? {trouble: expired} : {missing: expired};
     }
     default:
-      return ProjectReady.certificate(host);
+      return {
+        missing:
+          attempt?.kind === 'failed'
+            ? ProjectReady.certificateFailed(host, attempt.why, next, name)
+            : ProjectReady.certificate(host),
+      };
   }
 }

@@ -55,7 +55,7 @@ export async function publishDefaultHost(
   const {backend} = found;
   const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
   const certificate = judged ? await certifyDefaultHost(context, building, route, judged) : {};
-  const {missing, note = '', wakeAtMs: certificateMs} = certificate;
+  const {missing, trouble, note = '', wakeAtMs: certificateMs} = certificate;
   if (missing) {
     const ready = {...missing, message: missing.message + note};
     return {ready, ...(certificateMs !== undefined && {wakeAtMs: certificateMs})};
@@ -67,7 +67,11 @@ export async function publishDefaultHost(
   const {contested} = publication;
   const movesAtMs = publication.kind === 'waiting' ? undefined : publication.movesAtMs;
   const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs, certificateMs);
-  const ready = readyOf(publication, host, `${contested?.note ?? ''}${note}${former.note}`);
+  const notes = `${contested?.note ?? ''}${note}${former.note}`;
+  const ready =
+    trouble && publication.kind === 'accepted'
+      ? {...trouble, message: trouble.message + notes}
+      : readyOf(publication, host, notes);
   return {ready, ...(wakeAtMs !== undefined && {wakeAtMs})};
 }
 

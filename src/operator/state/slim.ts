@@ -153,11 +153,13 @@ export function slimCertificate(certificate: Certificate): Certificate {
 
 type CertificateStatus = NonNullable<Certificate['status']>;
 
-/** Of the condition Ready, which every issued certificate has, only the status is read. */
+/** Of the condition Ready, which every issued certificate has, only the status is read, and why it is not True. */
 function statusOf({conditions, ...times}: CertificateStatus): CertificateStatus {
   const {notBefore, notAfter, renewalTime, lastFailureTime, failedIssuanceAttempts} = times;
   const read = conditions?.map(condition =>
-    condition.type === 'Ready' ? {type: condition.type, status: condition.status} : condition,
+    condition.type === 'Ready'
+      ? {type: condition.type, status: condition.status, ...(condition.status !== 'True' && {reason: condition.reason})}
+      : condition,
   );
   const kept = exact({notBefore, notAfter, renewalTime, lastFailureTime, failedIssuanceAttempts, conditions: read});
   if (kept.conditions) kept.conditions = shared(kept.conditions);

@@ -47,6 +47,7 @@ export function mattersToRedirects({object, old}: Delta<Domain>): boolean {
 
 function seenByRedirects(domain: DeepReadonly<Domain>) {
   const {status, observedGeneration} = findCondition(domain.status?.conditions, 'Routed') ?? {};
+  const isCertified = findCondition(domain.status?.conditions, 'CertificateReady')?.status === 'True';
   const {generation} = domain.metadata;
-  return {spec: domain.spec, managed: isManaged(domain), generation, status, observedGeneration};
+  return {spec: domain.spec, managed: isManaged(domain), generation, status, observedGeneration, isCertified};
 }

@@ -1,4 +1,5 @@
 /** Certificates that the test creates itself, because cert-manager does not run. */
+import {timestamp} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
@@ -36,8 +37,9 @@ export async function leaveIssued(
   const content = {type: 'kubernetes.io/tls', data: {'tls.crt': 'YQ==', 'tls.key': 'YQ=='}};
   const secret = {apiVersion: 'v1', kind: 'Secret', metadata: {namespace, name, labels, annotations}, ...content};
   await client.apply(kinds.SECRET, secret);
-  const lastTransitionTime = new Date().toISOString();
-  const ready = {type: 'Ready', status: 'True', reason: 'Ready', message: 'by the test', lastTransitionTime};
-  const status = {conditions: [ready]};
+  const nowMs = Date.now();
+  const inDays = (days: number) => timestamp(nowMs + days * 86_400_000);
+  const ready = {type: 'Ready', status: 'True', reason: 'Ready', message: 'by the test', lastTransitionTime: inDays(0)};
+  const status = {conditions: [ready], notBefore: inDays(0), notAfter: inDays(90), renewalTime: inDays(60)};
   await client.patch(kinds.CERTIFICATE, {namespace, name}, {status}, {subresource: 'status'});
 }

@@ -90,7 +90,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     expect(next.claim(host)?.spec).toMatchObject({namespace: next.namespace, failures: kept});
   });
 
-  test('beyond the failure budget, a verify request starts no attempt, and the status shows when one is possible', async () => {
+  test('beyond the failure budget, a verify request starts no attempt, and the status shows when there is one', async () => {
     const tenant = await newDomainTenant(world(), 'budget');
     const host = tenant.host('shop');
     world().certManager.approvals().refuse(host);
@@ -109,8 +109,9 @@ export function certificateSuite(world: () => OperatorWorld): void {
     const spec = {failures: [...failures, ...(claim.spec.failures ?? [])]};
     await world().client.patch(DOMAIN_CLAIM, {name: host}, {spec});
     const limited = await tenant.becomes(host, {CertificateReady: 'RateLimited', Ready: 'RateLimited'});
+    // The budget allows a request earlier than cert-manager makes one.
     const next = Date.parse(limited.status?.certificate?.nextAttemptAt ?? '');
-    expect(next).toBe(Date.parse(failures[0] ?? '') + 3_600_000);
+    expect(next).toBe(Date.parse(tenant.certificate(host)?.status?.lastFailureTime ?? '') + 3_600_000);
     await tenant.verify(host, 'once more');
     await tenant.becomes(host, {CertificateReady: 'RateLimited'});
     expect(tenant.certificateRequests(host)).toEqual(requests);

@@ -76,6 +76,9 @@ export interface OperatorWorld {
     install(): Promise<void>;
     /** Available only once it has started. */
     approvals(): Approvals;
+    /** Kills the process of cert-manager, and starts another one. Requests are approved meanwhile. */
+    crash(): Promise<void>;
+    restart(): Promise<void>;
     /** Restarts cert-manager with its built-in approver enabled. It may take a while until that decides. */
     approveItself(): Promise<void>;
     stop(): Promise<void>;
@@ -281,6 +284,10 @@ function certManagerOf(
     approvals: () => {
       if (!approvals) throw new Error('cert-manager has not been started, or the operator approves');
       return approvals;
+    },
+    crash: async () => controller?.kill(),
+    restart: async () => {
+      controller = await startCertManager(folder, {kubeconfig: await certManagerAccount(api)});
     },
     approveItself: async () => {
       await controller?.stop();
