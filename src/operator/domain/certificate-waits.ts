@@ -93,7 +93,10 @@ const PLAN_MS = 5_000;
 /** Reasons of a host for which an order may be waiting. */
 const SHOWS_ORDER: ReadonlySet<string> = new Set(['OrderBudget', 'RenewalFailing', 'Expired']);
 
-/** `isAwaited`: the host needs it. A certificate that is requested, and whose order waits for the CA's budget, or whose request cannot be approved. */
+/**
+ * A certificate that is requested, and whose order waits for the CA's budget, or whose request cannot be approved.
+ * `isAwaited`: the host needs it.
+ */
 export function awaitOrder(
   {orderSchedule, config, stores}: Operator,
   view: DomainView,
