@@ -75,6 +75,8 @@ export const sets = {
   },
   web: {programs: {web: '.', pause: './pause'}, minutes: 0.2},
   pebble: {programs: {pebble: 'github.com/letsencrypt/pebble/v2/cmd/pebble'}, minutes: 0.3},
+  /** A second ACME server, for tests of our client. */
+  stepca: {programs: {'step-ca': 'github.com/smallstep/certificates/cmd/step-ca'}, minutes: 1.6},
   coredns: {programs: {coredns: '.'}, minutes: 1.5},
   certmanager: {
     programs: {

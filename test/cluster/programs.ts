@@ -36,6 +36,7 @@ const notEverywhere: readonly string[] = [
   'argocdcrds',
   'gitopscrds',
   'hcl',
+  'stepca',
   'gatewayapinext',
   'cloudnativepg',
   'prometheusoperator',

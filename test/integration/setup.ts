@@ -10,6 +10,7 @@ export async function setup(): Promise<void> {
     'argocdcrds',
     'gitopscrds',
     'hcl',
+    'stepca',
     'gatewayapinext',
     'cloudnativepg',
     'prometheusoperator',
