@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {formLabel, isApex, isPublicSuffix, parseHost, registrableDomain} from './hosts.ts';
+import {formLabel, isApex, isPublicSuffix, isRegistrySuffix, parseHost, registrableDomain} from './hosts.ts';
 
 describe('parseHost takes', () => {
   test.each([
@@ -13,6 +13,9 @@ describe('parseHost takes', () => {
     ['a.b.c.d.e.f.g.h.example.com', 'a.b.c.d.e.f.g.h.example.com'],
     ['shop.localhost.example', 'shop.localhost.example'],
     ['shop.myonion.com', 'shop.myonion.com'],
+    // The owner of a private suffix has registered it.
+    ['github.io', 'github.io'],
+    ['s3.amazonaws.com', 's3.amazonaws.com'],
   ])('%s', (given, host) => expect(parseHost(given)).toEqual({ok: true, host}));
 });
 
@@ -51,7 +54,6 @@ describe('parseHost refuses', () => {
     ['x.y.alt', '.alt'],
     ['com', 'no dot'],
     ['co.uk', 'public suffix'],
-    ['github.io', 'public suffix'],
     ['1.2.3', 'ends in a number'],
     ['shop.123', 'ends in a number'],
   ])('%s: %s', (given, problem) => {
@@ -65,6 +67,8 @@ test.each([
   ['example.co.uk', 'example.co.uk', true],
   ['me.github.io', 'me.github.io', true],
   ['example.test', 'example.test', true],
+  ['github.io', 'github.io', true],
+  ['s3.amazonaws.com', 'amazonaws.com', false],
   ['co.uk', undefined, false],
 ])('the registrable domain of %s is %s', (host, domain, apex) => {
   expect(registrableDomain(host)).toBe(domain);
@@ -85,3 +89,19 @@ test.each([
   ['_nameplate.example.com', '_nameplate'],
   ['_nameplate.shop.example.com', '_nameplate.shop'],
 ])('%s is typed into a form as %s', (name, want) => expect(formLabel(name)).toBe(want));
+
+test.each([
+  ['shop.dev.example.com', 'dev.example.com', 'shop'],
+  ['dev.example.com', 'dev.example.com', '@'],
+  ['_nameplate.dev.example.com', 'dev.example.com', '_nameplate'],
+  ['me.github.io', 'github.io', 'me'],
+])('%s is typed into a form of the zone %s as %s', (name, zone, want) => expect(formLabel(name, zone)).toBe(want));
+
+test.each([
+  ['.', true],
+  ['com', true],
+  ['co.uk', true],
+  ['test', true],
+  ['github.io', false],
+  ['example.com', false],
+])('%s is the zone of a registry: %s', (name, want) => expect(isRegistrySuffix(name)).toBe(want));

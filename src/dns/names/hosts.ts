@@ -85,13 +85,16 @@ function problemOfSuffix(host: string): string | undefined {
 }
 
 /** The Public Suffix List, private section included. */
-function parseSuffix(host: string) {
-  return parse(host, {allowPrivateDomains: true, extractHostname: false, validateHostname: false, detectIp: false});
+function parseSuffix(host: string, allowPrivateDomains = true) {
+  return parse(host, {allowPrivateDomains, extractHostname: false, validateHostname: false, detectIp: false});
 }
 
-/** The name directly below the public suffix, as a registrar sells it; undefined for a public suffix itself. */
+/**
+ * The name directly below the public suffix, as a registrar sells it; undefined for a public suffix itself. A suffix of
+ * the private section was sold, too: its owner lets others use the names below it.
+ */
 export function registrableDomain(host: string): string | undefined {
-  return parseSuffix(host).domain ?? undefined;
+  return parseSuffix(host).domain ?? parseSuffix(host, false).domain ?? undefined;
 }
 
 /** According to the Public Suffix List. In the DNS, other names can be apexes too; the verdict says so. */
@@ -99,16 +102,21 @@ export function isApex(host: string): boolean {
   return registrableDomain(host) === host;
 }
 
-/** Whether a name is a TLD or another public suffix: the zone of a registry, not of a tenant. */
+/** Whether a name is a TLD or another public suffix, under which others than its owner have names. */
 export function isPublicSuffix(name: string): boolean {
   return parseSuffix(name).publicSuffix === name;
 }
 
+/** Whether it is the zone of a registry, or the root: no customer of a DNS provider edits it. */
+export function isRegistrySuffix(name: string): boolean {
+  return name === '.' || parseSuffix(name, false).publicSuffix === name;
+}
+
 /**
- * What to type into the name field of a DNS provider's form: the name relative to the zone, which is the registrable
- * domain at nearly every provider. `@` is the zone's own name.
+ * What to type into the name field of a DNS provider's form: the name relative to the zone. If the zone is not known, it
+ * is the registrable domain, as at nearly every provider. `@` is the zone's own name.
  */
-export function formLabel(recordName: string): string {
-  const zone = registrableDomain(recordName.replace(/^(?:_[^.]+\.)+/, '')) ?? recordName;
+export function formLabel(recordName: string, knownZone?: string): string {
+  const zone = knownZone ?? registrableDomain(recordName.replace(/^(?:_[^.]+\.)+/, '')) ?? recordName;
   return recordName === zone ? '@' : recordName.slice(0, -zone.length - 1);
 }

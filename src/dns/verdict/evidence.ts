@@ -1,11 +1,13 @@
 import type {Clock} from '../../base/clock.ts';
-import {isApex} from '../names/hosts.ts';
+import {isApex, isRegistrySuffix} from '../names/hosts.ts';
+import type {Authority} from '../resolve/authority.ts';
 import {addressesIn, type ChainEnd, cnamesIn, followChain, onlyAnswered} from '../resolve/cname-chain.ts';
 import type {Directory, SilentServer} from '../resolve/directory.ts';
 import {queryAll, type ServerAnswer} from '../resolve/query-all.ts';
 import {queryAny} from '../resolve/query-any.ts';
 import type {VerdictSession} from '../resolve/session.ts';
 import type {TargetAddresses, Targets} from '../resolve/targets.ts';
+import {findDoubled, findWildcard, type Hints} from './hints.ts';
 import type {ProofQuestion} from './verdict.ts';
 
 /** All answers about one question, before anything is concluded from them. */
@@ -22,8 +24,11 @@ export interface HostEvidence {
   readonly kind: 'host';
   readonly zone: string;
   readonly recursive: boolean;
-  /** According to the Public Suffix List, or because the host itself is a zone. An apex cannot have a CNAME. */
+  /** The zone that the host's owner edits, if DNS shows it: not that of a registry, which lacks the delegation. */
+  readonly ownZone?: string;
+  /** Whether the host is a zone or, if that is not known, by the Public Suffix List. An apex cannot have a CNAME. */
   readonly apex: boolean;
+  readonly hints?: Hints;
   readonly answers: readonly ServerAnswer[];
   /** Where each CNAME value other than the target leads. */
   readonly chains: ReadonlyMap<string, ChainEnd>;
@@ -40,12 +45,13 @@ interface TxtEvidence {
    * `unasked`: this check did not get to it.
    */
   readonly wildcard: boolean | 'unknown' | 'unasked';
+  readonly hints?: Hints;
 }
 
 /** More distinct CNAME values than this are wrong, wherever they lead. */
 const MAX_CHAINS = 2;
-/** Queries reserved for the probe of a wildcard, including some that dead servers do not answer. */
-const PROBE_RESERVE = 3;
+/** Queries reserved for the probe of a wildcard and for hints, including some that dead servers do not answer. */
+const PROBE_RESERVE = 5;
 
 interface GatherDependencies {
   readonly directory: Directory;
@@ -63,17 +69,37 @@ export async function gatherEvidence(
   const {host, target} = question;
   const found = await deps.directory.find(host, session, 'every');
   if (!found.ok) return {kind: 'fault', fault: found.fault, zone: found.zone, silent: found.silent};
-  const {zone, recursive} = found.authority;
-  const apex = isApex(host) || zone === host;
-  const answers = await queryAll(found.authority, host, ['A', 'AAAA'], session);
+  const {authority} = found;
+  const {zone, recursive} = authority;
+  const ownZone = recursive || isRegistrySuffix(zone) ? undefined : zone;
+  const apex = ownZone === undefined ? isApex(host) : ownZone === host;
+  const answers = await queryAll(authority, host, ['A', 'AAAA'], session);
   const chains = await followChains(answers, question, session, deps);
   const flat = showsAddresses(answers, chains);
   const [targetAddresses, txt] = await Promise.all([
     flat ? deps.targets.addressesOf(target, deps.directory, session.signal) : undefined,
     question.apexProof === 'txt' && (apex || flat) ? gatherTxt(question, session, deps) : undefined,
   ]);
-  const optional = {...(targetAddresses && {targetAddresses}), ...(txt && {txt})};
-  return {kind: 'host', zone, recursive, apex, answers, chains, ...optional};
+  const hints = apex ? undefined : await hintsAbout(authority, question, answers, session, deps);
+  const optional = {...(ownZone && {ownZone}), ...(targetAddresses && {targetAddresses}), ...(txt && {txt})};
+  return {kind: 'host', zone, recursive, apex, answers, chains, ...optional, ...(hints && {hints})};
+}
+
+/** If no server has the CNAME, the record may be missing in a way that can be explained. */
+async function hintsAbout(
+  authority: Authority,
+  {host, target}: ProofQuestion,
+  answers: readonly ServerAnswer[],
+  session: VerdictSession,
+  deps: GatherDependencies,
+): Promise<Hints | undefined> {
+  const answered = onlyAnswered(answers);
+  if (answered.length === 0 || answered.some(({records}) => cnamesIn(records).includes(target))) return undefined;
+  const isShown = answered.some(({records}) => records.length > 0);
+  const wildcard = isShown ? await findWildcard(authority, host, answers, session, deps) : undefined;
+  if (isShown && wildcard === undefined) return undefined;
+  const doubled = await findDoubled(authority, host, ['CNAME', target], session, deps);
+  return {...(wildcard && {wildcard}), ...(doubled && {doubled})};
 }
 
 async function followChains(
@@ -108,12 +134,28 @@ async function gatherTxt(
   const open = () => (session.unfinished ? 'unasked' : 'unknown');
   if (!found.ok) return {answers: [], wildcard: open()};
   const answers = await queryAll(found.authority, txtName, ['TXT'], session, session.remaining - PROBE_RESERVE);
-  if (!holdsText(answers, txtValue)) return {answers, wildcard: false};
+  if (!holdsText(answers, txtValue)) {
+    const hints = await hintsAboutText(found.authority, {txtName, txtValue}, answers, session, {clock, randomLabel});
+    return {answers, wildcard: false, ...(hints && {hints})};
+  }
   const sibling = `_${randomLabel()}.${host}`;
   const probe = await queryAny(found.authority, sibling, 'TXT', session, clock);
   if (probe === undefined) return {answers, wildcard: open()};
   const wildcard = probe.message.answers.some(record => record.type === 'TXT' && record.text === txtValue);
   return {answers, wildcard};
+}
+
+async function hintsAboutText(
+  authority: Authority,
+  {txtName, txtValue}: Pick<ProofQuestion, 'txtName' | 'txtValue'>,
+  answers: readonly ServerAnswer[],
+  session: VerdictSession,
+  deps: Pick<GatherDependencies, 'clock' | 'randomLabel'>,
+): Promise<Hints | undefined> {
+  const isAlias = onlyAnswered(answers).some(({records}) => cnamesIn(records).length > 0);
+  const wildcard = isAlias ? await findWildcard(authority, txtName, answers, session, deps) : undefined;
+  const doubled = await findDoubled(authority, txtName, ['TXT', txtValue], session, deps);
+  return {...(wildcard && {wildcard}), ...(doubled && {doubled})};
 }
 
 export function textsIn(answer: ServerAnswer): string[] {

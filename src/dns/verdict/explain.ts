@@ -4,13 +4,13 @@
  */
 import {formLabel} from '../names/hosts.ts';
 import {escapeText, parentOf} from '../names/wire-names.ts';
-import {addressesIn, type ChainEnd, cnamesIn} from '../resolve/cname-chain.ts';
+import {addressesIn, type ChainEnd, cnamesIn, onlyAnswered} from '../resolve/cname-chain.ts';
 import type {SilentServer} from '../resolve/directory.ts';
 import type {ServerAnswer, ServerRecords} from '../resolve/query-all.ts';
 import type {ResourceRecord} from '../wire/codec.ts';
 import type {Case} from './case.ts';
 import type {Classification} from './classify.ts';
-import {textsIn} from './evidence.ts';
+import {type HostEvidence, textsIn} from './evidence.ts';
 import type {ProofQuestion, Verdict} from './verdict.ts';
 
 const MAX_LISTED = 4;
@@ -58,24 +58,32 @@ export function listSilent(silent: readonly SilentServer[]): string {
   return list(silent.map(({server, detail}) => `${quoteName(server)}: ${detail}`).sort());
 }
 
+/** What the texts about a record to create refer to. */
+interface Wanted {
+  readonly question: ProofQuestion;
+  readonly evidence: Pick<HostEvidence, 'ownZone'>;
+}
+
 /** The record to create, and what to enter in a provider's form. */
-function wantedCname({host, target}: ProofQuestion): string {
-  return `${host}. CNAME ${target}. (in a form: type CNAME, name "${formLabel(host)}", value "${target}")`;
+function wantedCname({question: {host, target}, evidence: {ownZone}}: Wanted): string {
+  return `${host}. CNAME ${target}. (in a form: type CNAME, name "${formLabel(host, ownZone)}", value "${target}")`;
 }
 
 function wantedAlias({host, target}: ProofQuestion): string {
   return `an ALIAS record (at some providers ANAME, or a flattened CNAME) of ${host} with the value ${target}`;
 }
 
-function wantedTxt({txtName, txtValue}: ProofQuestion): string {
-  return `${txtName}. TXT "${txtValue}" (in a form: type TXT, name "${formLabel(txtName)}", value "${txtValue}")`;
+function wantedTxt({question: {txtName, txtValue}, evidence: {ownZone}}: Wanted): string {
+  const label = formLabel(txtName, ownZone);
+  return `${txtName}. TXT "${txtValue}" (in a form: type TXT, name "${label}", value "${txtValue}")`;
 }
 
 /** The records to create. An apex cannot have a CNAME. */
-function wanted({question, evidence}: Case): string {
-  if (!evidence.apex) return wantedCname(question);
+function wanted(given: Case): string {
+  const {question, evidence} = given;
+  if (!evidence.apex) return wantedCname(given);
   const alias = wantedAlias(question);
-  return question.apexProof === 'txt' ? `${alias}, and the record ${wantedTxt(question)}` : alias;
+  return question.apexProof === 'txt' ? `${alias}, and the record ${wantedTxt(given)}` : alias;
 }
 
 const WAIT = 'No action needed; Nameplate will check again.';
@@ -125,7 +133,26 @@ export function unfinishedOnTheWay(host: string, zone: string): string {
 export function missing(given: Case): string {
   const {question, classifications} = given;
   const servers = serversOf(classifications.map(({answer}) => answer));
-  return `There is no record for ${question.host} at ${servers}. Create ${wanted(given)}.`;
+  return `There is no record for ${question.host} at ${servers}. ${doubledNote(given)}Create ${wanted(given)}.`;
+}
+
+/** A form takes a name as relative to the zone, so a full name becomes one that ends in the zone twice. */
+function doubledNote({evidence: {hints, ownZone}, question: {host}}: Case): string {
+  return hints?.doubled === undefined ? '' : noteOnDoubled(hints.doubled, formLabel(host, ownZone));
+}
+
+function noteOnDoubled(doubled: string, label: string): string {
+  return `But there is one for ${quoteName(doubled)}: your provider appended the zone to the name, so enter only "${label}" as the name, and delete that record. `;
+}
+
+/** The host has no record of its own: it shows what every name has that does not exist. */
+export function fromWildcard(given: Case, answer: ServerRecords, wildcard: string): string {
+  const {host} = given.question;
+  return (
+    `${quoteName(answer.server)} returns ${list(answer.records.map(formatRecord))}, which comes from the wildcard ` +
+    `${quoteName(wildcard)}: ${host} has no record of its own, or the same one (then delete that one first). ` +
+    `${doubledNote(given)}Create ${wanted(given)}. The wildcard can stay.`
+  );
 }
 
 export function notDelegated({question, evidence}: Case): string {
@@ -183,7 +210,7 @@ export function conflict(given: Case, classification: Classification): string {
   switch (classification.kind) {
     case 'many-cnames': {
       const values = cnamesIn(answer.records).map(quoteName);
-      return `${at} returns several CNAME records for ${question.host}: ${list(values)}. A name may have only one. Keep or create ${wantedCname(question)}, and delete the others.`;
+      return `${at} returns several CNAME records for ${question.host}: ${list(values)}. A name may have only one. Keep or create ${wantedCname(given)}, and delete the others.`;
     }
     case 'mixed':
       return (
@@ -192,7 +219,7 @@ export function conflict(given: Case, classification: Classification): string {
       );
     case 'beside': {
       const right = cnamesIn(answer.records).includes(question.target);
-      const then = right ? ' and keep the CNAME record' : `, then change the CNAME record to ${wantedCname(question)}`;
+      const then = right ? ' and keep the CNAME record' : `, then change the CNAME record to ${wantedCname(given)}`;
       return `${at} returns ${list(foreignOf(classification))} next to a CNAME record. Delete ${deletion(classification)}${then}.`;
     }
     default:
@@ -227,35 +254,50 @@ function describeAnswers(answers: readonly ServerRecords[]): string {
   return records.length > 0 ? list(records) : 'no record';
 }
 
-export function unsettled({question}: Case, {answer, cname, at}: Extract<Classification, {kind: 'unsettled'}>): string {
+export function unsettled(given: Case, {answer, cname, at}: Extract<Classification, {kind: 'unsettled'}>): string {
+  const {question} = given;
   return (
     `${quoteName(answer.server)} returns ${question.host}. CNAME ${quoteName(cname)}., but the name servers of ` +
-    `${quoteName(at)} disagree about where that points. ${WAIT} If you do not want to wait, change it to ${wantedCname(question)}.`
+    `${quoteName(at)} disagree about where that points. ${WAIT} If you do not want to wait, change it to ${wantedCname(given)}.`
   );
 }
 
-export function unknown({question}: Case, {answer, detail}: Extract<Classification, {kind: 'unknown'}>): string {
+export function unknown(given: Case, {answer, detail}: Extract<Classification, {kind: 'unknown'}>): string {
   const found = `${quoteName(answer.server)} returns ${list(answer.records.map(formatRecord))}`;
   const change =
-    cnamesIn(answer.records).length > 0 ? ` If you do not want to wait, change it to ${wantedCname(question)}.` : '';
+    cnamesIn(answer.records).length > 0 ? ` If you do not want to wait, change it to ${wantedCname(given)}.` : '';
   return `${found}, but ${escapeText(detail, 300)}. ${WAIT}${change}`;
 }
 
-export function proofMissing({question, evidence}: Case): string {
+export function proofMissing(given: Case): string {
+  const {question, evidence} = given;
   const answers = evidence.txt?.answers ?? [];
-  const values = answers.flatMap(textsIn).map(text => `"${escapeText(text, 80)}"`);
-  const found = values.length > 0 ? `only ${list(values)}` : 'nothing';
+  const replace = evidence.apex ? '' : `; or replace the addresses with ${wantedCname(given)}`;
   return (
     `${question.host} has the addresses of ${question.target}, which shows where it points, but not that it is yours. ` +
-    `The TXT record that proves ownership is missing: ${question.txtName} has ${found} at ${serversOf(answers)}. ` +
-    `Create ${wantedTxt(question)}${evidence.apex ? '' : `; or replace the addresses with ${wantedCname(question)}`}.`
+    `The TXT record that proves ownership is missing: ${foundAtProof(given, answers)} ` +
+    `Create ${wantedTxt(given)}${replace}.`
   );
 }
 
-export function proofFromWildcard({question}: Case): string {
+function foundAtProof({question: {txtName}, evidence}: Case, answers: readonly ServerAnswer[]): string {
+  const {wildcard, doubled} = evidence.txt?.hints ?? {};
+  const aliases = onlyAnswered(answers).flatMap(({records}) => records.filter(({type}) => type === 'CNAME'));
+  const note = doubled === undefined ? '' : ` ${noteOnDoubled(doubled, formLabel(txtName, evidence.ownZone)).trim()}`;
+  if (aliases.length > 0) {
+    const found = `${txtName} has ${list(aliases.map(formatRecord))} at ${serversOf(answers)}`;
+    const next =
+      wildcard === undefined ? ' in its place. Delete it.' : `, which comes from the wildcard ${quoteName(wildcard)}.`;
+    return `${found}${next}${note}`;
+  }
+  const values = answers.flatMap(textsIn).map(text => `"${escapeText(text, 80)}"`);
+  return `${txtName} has ${values.length > 0 ? `only ${list(values)}` : 'nothing'} at ${serversOf(answers)}.${note}`;
+}
+
+export function proofFromWildcard(given: Case): string {
   return (
-    `The TXT value of ${question.txtName} comes from a wildcard record, which proves nothing about this one name. ` +
-    `Create ${wantedTxt(question)}.`
+    `The TXT value of ${given.question.txtName} comes from a wildcard record, which proves nothing about this one name. ` +
+    `Create ${wantedTxt(given)}.`
   );
 }
 

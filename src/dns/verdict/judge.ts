@@ -1,4 +1,4 @@
-import {isPublicSuffix} from '../names/hosts.ts';
+import {isRegistrySuffix} from '../names/hosts.ts';
 import {missedIn, onlyAnswered} from '../resolve/cname-chain.ts';
 import type {SilentServer} from '../resolve/directory.ts';
 import type {ServerAnswer, ServerNoAnswer} from '../resolve/query-all.ts';
@@ -26,7 +26,7 @@ import type {DnsReason, ProofQuestion, Verdict} from './verdict.ts';
  */
 export type Judgment = Pick<
   Verdict,
-  'reason' | 'verified' | 'proof' | 'message' | 'agreed' | 'doubt' | 'addressesOnly'
+  'reason' | 'verified' | 'proof' | 'message' | 'agreed' | 'doubt' | 'addressesOnly' | 'zone'
 >;
 
 export function judge(question: ProofQuestion, evidence: Evidence): Judgment {
@@ -40,19 +40,22 @@ export function judge(question: ProofQuestion, evidence: Evidence): Judgment {
   const silent = [...missed, ...lacking];
   const addressesOnly = evidence.apex || classifications.some(({kind}) => kind === 'addresses' || kind === 'mixed');
   const judgment = judgeClassifications({question, evidence, classifications, silent});
-  return {...judgment, addressesOnly};
+  const {ownZone} = evidence;
+  return {...judgment, addressesOnly, ...(ownZone !== undefined && {zone: ownZone})};
 }
 
-type Fold = Omit<Judgment, 'addressesOnly'>;
+type Fold = Omit<Judgment, 'addressesOnly' | 'zone'>;
 
 /** Answers that need a fix, the most specific first. */
 const WRONG = ['beside', 'many-cnames', 'mixed', 'foreign', 'elsewhere', 'missing'] as const;
 
 function judgeClassifications(given: Case): Fold {
   const {classifications, question} = given;
+  const {wildcard} = given.evidence.hints ?? {};
   if (classifications.length === 0) return judgeNoAnswer(given);
   const of = (...kinds: Classification['kind'][]) => classifications.filter(({kind}) => kinds.includes(kind));
   const [clash] = of('beside', 'many-cnames', 'mixed');
+  if (clash?.kind === 'mixed' && wildcard !== undefined) return ofWildcard(given, clash, wildcard);
   if (clash !== undefined) return negative(given, 'ConflictingRecord', say.conflict(given, clash));
   const right = of('proved', 'addresses');
   const wrong = of(...WRONG);
@@ -70,8 +73,12 @@ function judgeClassifications(given: Case): Fold {
 
 function judgeWrong(given: Case, wrong: readonly Classification[]): Fold {
   const {zone, apex, recursive} = given.evidence;
-  const undelegated = !recursive && (zone === '.' || isPublicSuffix(zone));
+  const undelegated = !recursive && isRegistrySuffix(zone);
   const worst = WRONG.map(kind => wrong.find(each => each.kind === kind)).find(each => each !== undefined);
+  const {wildcard} = given.evidence.hints ?? {};
+  if (wildcard !== undefined && (worst?.kind === 'foreign' || worst?.kind === 'elsewhere')) {
+    return ofWildcard(given, worst, wildcard);
+  }
   switch (worst?.kind) {
     case 'foreign':
       return apex
@@ -84,6 +91,10 @@ function judgeWrong(given: Case, wrong: readonly Classification[]): Fold {
         ? negative(given, 'DelegationBroken', say.notDelegated(given))
         : negative(given, 'RecordMissing', say.missing(given));
   }
+}
+
+function ofWildcard(given: Case, {answer}: Classification, wildcard: string): Fold {
+  return negative(given, 'RecordMissing', say.fromWildcard(given, answer, wildcard));
 }
 
 function judgeTxt(addressCase: Case): Fold {

@@ -66,6 +66,8 @@ export interface Verdict {
   readonly observed: readonly ObservedRecord[];
   /** An apex or a flattened name: it has the target's addresses instead of a CNAME, so it needs the TXT record. */
   readonly addressesOnly: boolean;
+  /** The zone that the host's owner edits, if the name servers show it. The host is an apex if this is the host. */
+  readonly zone?: string;
   /** All values of `_nameplate.<host>` on any server. */
   readonly txtValues: readonly string[];
   readonly caa: CaaVerdict;

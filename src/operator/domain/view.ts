@@ -118,22 +118,34 @@ export function before(view: DomainView, type: DomainConditionType) {
 /** In seconds. */
 const RECORD_TTL = 3600;
 
-/** The records to create. An apex cannot have a CNAME; a name that has only addresses also needs a TXT record. */
+/**
+ * The records to create. An apex cannot have a CNAME; a name that has only addresses also needs a TXT record. The zone
+ * that DNS shows decides what is an apex. If a check does not show it, the last records count.
+ */
 export function requiredRecords(view: DomainView): RequiredRecord[] {
-  const {host, question} = view;
+  const {host, question, domain, check} = view;
+  const zone = check?.verdict.zone;
+  const last = domain.status?.dns?.required?.find(({name, value}) => name === host && value === question.target);
   const record = (type: string, name: string, value: string): RequiredRecord => ({
     type,
     name,
-    label: formLabel(name),
+    label: zone === undefined && last ? labelAsBefore(last, name, host) : formLabel(name, zone),
     value,
     ttl: RECORD_TTL,
   });
-  const apex = isApex(host);
+  const apex = zone === undefined ? (last ? last.type === 'ALIAS' : isApex(host)) : zone === host;
   const records = [record(apex ? 'ALIAS' : 'CNAME', host, question.target)];
   if ((apex || showsAddresses(view)) && question.apexProof === 'txt') {
     records.push(record('TXT', question.txtName, question.txtValue));
   }
   return records;
+}
+
+/** The label of the host, and of a name below it, in the zone to which the last records were relative. */
+function labelAsBefore(last: DeepReadonly<RequiredRecord>, name: string, host: string): string {
+  if (name === host) return last.label;
+  const below = name.slice(0, -host.length - 1);
+  return last.label === '@' ? below : `${below}.${last.label}`;
 }
 
 /** Before a check, and if one fails, the last result counts. */

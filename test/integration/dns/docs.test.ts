@@ -35,6 +35,16 @@ const faults: readonly Fault[] = [
     zone: {at: both, records: `shop CNAME ${TARGET}`},
   },
   {
+    title: 'A wildcard',
+    found: '`* A 192.0.2.77`, and nothing at `shop`',
+    zone: {at: both, records: '* A 192.0.2.77'},
+  },
+  {
+    title: 'The full name in the form',
+    found: '`shop.example.com CNAME acct.edge.example.net.`, to which the provider adds the zone',
+    zone: {at: both, records: `shop.ZONE CNAME ${TARGET}.`},
+  },
+  {
     title: 'A CNAME to somewhere else',
     found: '`shop CNAME www`, the name of another host',
     zone: {at: both, records: 'shop CNAME www\nwww A 192.0.2.99'},
@@ -79,7 +89,10 @@ const zoneOf = (index: number) => `fault${index}.com`;
 
 let internet: Internet;
 beforeAll(async () => {
-  internet = await startInternet([...SHARED, ...faults.map(({zone}, n): ZoneSpec => ({name: zoneOf(n), ...zone}))]);
+  const zones = faults.map(({zone}, n): ZoneSpec => {
+    return {name: zoneOf(n), ...zone, records: zone.records.replaceAll('ZONE', zoneOf(n))};
+  });
+  internet = await startInternet([...SHARED, ...zones]);
 });
 afterAll(() => internet?.stop());
 

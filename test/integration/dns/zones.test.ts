@@ -56,7 +56,8 @@ describe.each(Object.entries(groups))('the verdict: %s', (_, group) => {
     expect(verdict, verdict.message).toMatchObject(fill(row.want, zone, host));
     expect(verdict.verified).toBe(verdict.reason === 'Verified');
     for (const text of row.says ?? [])
-      expect(verdict.message).toContain(text.replace('HOST', host).replace('ZONE', zone));
+      expect(verdict.message).toContain(text.replaceAll('HOST', host).replaceAll('ZONE', zone));
+    for (const text of row.saysNot ?? []) expect(verdict.message).not.toContain(text);
     expect(verdict.message).toMatch(/^[\x20-\x7e]{1,2000}$/);
   });
 });

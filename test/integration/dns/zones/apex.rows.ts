@@ -63,6 +63,29 @@ export const apexRows: readonly ZoneRow[] = [
     case: 'an apex with TXT over a CNAME',
     zone: {at: ALL, records: `${ALIAS}\n_nameplate CNAME proof\nproof TXT "${TOKEN}"`},
     want: {reason: 'ProofMissing'},
+    says: [
+      '_nameplate.HOST has _nameplate.HOST. CNAME proof.HOST. at',
+      'in its place. Delete it.',
+      'Create _nameplate.HOST. TXT',
+    ],
+  }),
+  apex({
+    case: 'an apex whose proof has a CNAME to another zone',
+    zone: {at: ALL, records: `${ALIAS}\n_nameplate CNAME x.dead.com.`},
+    want: {reason: 'ProofMissing'},
+    says: ['CNAME x.dead.com.', 'Delete it.'],
+  }),
+  apex({
+    case: 'an apex whose proof has the CNAME of a wildcard',
+    zone: {at: ALL, records: `${ALIAS}\n* CNAME ns.right.com.`},
+    want: {reason: 'ProofMissing'},
+    says: ['CNAME ns.right.com.', 'comes from the wildcard *.HOST', 'Create _nameplate.HOST. TXT'],
+  }),
+  apex({
+    case: 'an apex with the name of the TXT record typed twice',
+    zone: {at: ALL, records: `${ALIAS}\n_nameplate.ZONE TXT "${TOKEN}"`},
+    want: {reason: 'ProofMissing', agreed: true},
+    says: ['there is one for _nameplate.HOST.HOST', 'enter only "_nameplate" as the name'],
   }),
   apex({
     case: 'an apex whose TXT is in a zone that nobody answers for',

@@ -34,6 +34,8 @@ export interface ZoneRow {
   readonly want: Partial<Verdict>;
   /** What the message must name. */
   readonly says?: readonly string[];
+  /** What it must not name. */
+  readonly saysNot?: readonly string[];
 }
 
 /** Zones that several rows point to. */

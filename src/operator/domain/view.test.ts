@@ -1,0 +1,43 @@
+import {describe, expect, test} from 'vitest';
+import {type DomainView, requiredRecords} from './view.ts';
+
+const TARGET = 'acct.edge.test';
+
+/** `zone`: what the last check found. `last`: what the status shows, as type and label. */
+function records(host: string, zone?: string, last?: readonly [type: string, label: string]): string[] {
+  const required = last && [{type: last[0], name: host, label: last[1], value: TARGET}];
+  const verdict = {zone, observed: [], addressesOnly: false};
+  const view = {
+    host,
+    question: {host, target: TARGET, txtName: `_nameplate.${host}`, txtValue: 'token', apexProof: 'txt'},
+    check: zone === undefined ? undefined : {verdict},
+    domain: {status: {dns: required && {required}}},
+  } as unknown as DomainView;
+  return requiredRecords(view).map(({type, label}) => `${type} ${label}`);
+}
+
+describe('the records to create follow the zone that DNS shows', () => {
+  test.each([
+    ['a subdomain', 'shop.example.com', 'example.com', ['CNAME shop']],
+    ['an apex', 'example.com', 'example.com', ['ALIAS @', 'TXT _nameplate']],
+    ['the apex of a delegated zone', 'dev.example.com', 'dev.example.com', ['ALIAS @', 'TXT _nameplate']],
+    ['a host in a delegated zone', 'shop.dev.example.com', 'dev.example.com', ['CNAME shop']],
+    ['a name below a private suffix, in its zone', 'me.github.io', 'github.io', ['CNAME me']],
+    [
+      'a name below a private suffix, in a zone of its own',
+      'me.github.io',
+      'me.github.io',
+      ['ALIAS @', 'TXT _nameplate'],
+    ],
+  ])('%s', (_, host, zone, want) => expect(records(host, zone)).toEqual(want));
+});
+
+test('before the first check, the registrable domain counts as the zone', () => {
+  expect(records('shop.dev.example.com')).toEqual(['CNAME shop.dev']);
+  expect(records('example.com')).toEqual(['ALIAS @', 'TXT _nameplate']);
+});
+
+test('without a check, after a restart, the last records stay', () => {
+  expect(records('shop.dev.example.com', undefined, ['CNAME', 'shop'])).toEqual(['CNAME shop']);
+  expect(records('dev.example.com', undefined, ['ALIAS', '@'])).toEqual(['ALIAS @', 'TXT _nameplate']);
+});
