@@ -15,10 +15,12 @@
 import {mkdtemp, rm} from 'node:fs/promises';
 import type {IncomingHttpHeaders, IncomingMessage, ServerResponse} from 'node:http';
 import {Agent, createServer, request as requestHttps} from 'node:https';
-import type {AddressInfo} from 'node:net';
+import type {AddressInfo, Socket} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {Readable} from 'node:stream';
 import {text} from 'node:stream/consumers';
+import {pipeline} from 'node:stream/promises';
 import {setTimeout as pause} from 'node:timers/promises';
 import {selfSigned} from './self-signed.ts';
 
@@ -199,8 +201,7 @@ class Handler {
   }
 
   async #misbehave(fault: CaFault, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const gone = new AbortController();
-    response.on('close', () => gone.abort());
+    const {socket} = incoming;
     switch (fault.kind) {
       case 'answer': {
         const nonce = await this.#upstream.newNonce(this.#resources, incoming.headers.host ?? '');
@@ -210,18 +211,14 @@ class Handler {
       case 'reset':
         return void response.destroy();
       case 'endless headers':
-        return await flood(
-          gone.signal,
-          () => response.socket?.write('x-more: more\r\n'.repeat(100)),
-          response,
-          RAW_HEAD,
-        );
+        socket.write(RAW_STATUS);
+        return await flood(socket, 'x-more: more\r\n'.repeat(1000));
       case 'endless body':
-        response.writeHead(200, {'content-type': 'application/json'});
-        return await flood(gone.signal, () => response.write(' '.repeat(65_536)), response);
+        socket.write(`${RAW_STATUS}content-type: application/json\r\n\r\n`);
+        return await flood(socket, ' '.repeat(65_536));
       case 'slow body':
         response.writeHead(200, {'content-type': 'application/json'});
-        while (!gone.signal.aborted) {
+        while (!socket.destroyed) {
           response.write(' ');
           await pause(50);
         }
@@ -232,14 +229,15 @@ class Handler {
   }
 }
 
-const RAW_HEAD = 'HTTP/1.1 200 OK\r\n';
+const RAW_STATUS = 'HTTP/1.1 200 OK\r\n';
 
-/** As fast as the client reads. */
-async function flood(gone: AbortSignal, write: () => boolean | undefined, response: ServerResponse, head = '') {
-  if (head) response.socket?.write(head);
-  while (!gone.aborted && response.socket && !response.socket.destroyed) {
-    if (!write()) await pause(1);
-  }
+/** As fast as the client reads, until it goes away. */
+async function flood(socket: Socket, text: string): Promise<void> {
+  await pipeline(Readable.from(endlessly(text)), socket);
+}
+
+function* endlessly(text: string): Generator<string> {
+  for (;;) yield text;
 }
 
 function isForwarded({kind}: CaFault): boolean {

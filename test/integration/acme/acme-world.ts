@@ -6,7 +6,7 @@ import {join} from 'node:path';
 import {AcmeClient, type AcmeSettings, type NewOrder} from '../../../src/acme/client.ts';
 import type {Authorization, Order} from '../../../src/acme/objects.ts';
 import {run} from '../../cluster/children.ts';
-import {until} from '../../cluster/wait.ts';
+import {Hopeless, until} from '../../cluster/wait.ts';
 
 /** An ACME server, or a proxy in front of one. */
 export interface Ca {
@@ -67,7 +67,9 @@ export async function untilStatus(
   states: readonly Order['status'][],
 ): Promise<Order> {
   return await until(`the order is ${states.join(' or ')}`, async () => {
-    const order = await client.order(account, url, signal);
+    const order = await client.order(account, url, signal).catch(cause => {
+      throw new Hopeless('the order cannot be read', {cause});
+    });
     return states.includes(order.status) ? order : undefined;
   });
 }

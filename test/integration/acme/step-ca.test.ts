@@ -110,3 +110,11 @@ test('an order is finalized only when it is ready, and only for its names', asyn
   await expect(finalize('other.test')).rejects.toMatchObject({name: 'AcmeError'});
   await expect(finalize('late.test')).resolves.toMatchObject({names: ['late.test'], url: order.url});
 });
+
+/** It calls this `rejectedIdentifier`, so the status says more than the type. */
+test('a key change, which step-ca offers but cannot do, is an error of the server and changes nothing', async () => {
+  await using tenant = await newTenant(newKey());
+  const refused = {name: 'AcmeError', status: 501};
+  await expect(tenant.client.changeKey(tenant.uri, newKey(), signal)).rejects.toMatchObject(refused);
+  await expect(tenant.client.createOrder(tenant.uri, {names: ['shop.test']}, signal)).resolves.toBeDefined();
+});
