@@ -34,9 +34,10 @@ export function useChart(): ChartWorld {
   let helmProgram: string;
   let folder: string;
   beforeAll(async () => {
-    helmProgram = (await ensurePrograms([HELM])).path('helm');
+    const programs = await ensurePrograms([HELM, 'traefik']);
+    helmProgram = programs.path('helm');
     folder = await mkdtemp(join(tmpdir(), 'nameplate-chart-'));
-    server = await startApiServer();
+    server = await startApiServer({crds: [programs.asset('traefik-crds.yml')]});
     await server.apply(`
 apiVersion: v1
 kind: Namespace

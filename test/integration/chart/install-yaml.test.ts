@@ -9,6 +9,7 @@ import {renderChart} from '../../../tools/release/install.ts';
 import {sourceOf} from '../../../tools/release/source.ts';
 import {fill} from '../../../tools/release/texts.ts';
 import {startApiServer} from '../../cluster/apiserver.ts';
+import {ensurePrograms} from '../../cluster/programs.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -22,7 +23,8 @@ test.each([
   async (_, publication) => {
     const folder = await mkdtemp(join(tmpdir(), 'nameplate-install-'));
     onTestFinished(() => rm(folder, {recursive: true}));
-    const server = await startApiServer();
+    const traefik = (await ensurePrograms(['traefik'])).asset('traefik-crds.yml');
+    const server = await startApiServer({crds: [traefik]});
     onTestFinished(() => server.stop());
     const head = await readFile(join(ROOT, 'tools/release/install.head.yaml'), 'utf8');
     const chart = join(folder, 'nameplate.tgz');

@@ -19,11 +19,12 @@ let folder: string;
 let last: string;
 
 beforeAll(async () => {
-  helmProgram = (await ensurePrograms([HELM])).path('helm');
+  const programs = await ensurePrograms([HELM, 'traefik']);
+  helmProgram = programs.path('helm');
   folder = await mkdtemp(join(tmpdir(), 'nameplate-upgrade-'));
   last = join(folder, 'last');
   await extractLastRelease(last);
-  api = await startApiServer();
+  api = await startApiServer({crds: [programs.asset('traefik-crds.yml')]});
 });
 
 afterAll(async () => {
