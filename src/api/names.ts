@@ -28,8 +28,6 @@ export const LABEL = {
 export const ANNOTATION = {
   /** On a Domain: a new value requests a check now. */
   verifyRequestedAt: `${GROUP}/verify-requested-at`,
-  /** On the operator's namespace: until this time, it may make any number of removals that nobody requested. */
-  allowRemovalsUntil: `${GROUP}/allow-removals-until`,
   /** On a Domain or a Project, or set by the platform on a Namespace: Nameplate builds and changes nothing for it. */
   paused: `${GROUP}/paused`,
   /** On a Domain that is about to be deleted because no Project lists it. */

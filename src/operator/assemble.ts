@@ -28,7 +28,6 @@ import {OrderSchedule} from './state/order-schedule.ts';
 import {Outdated} from './state/outdated.ts';
 import {watchPauses} from './state/paused.ts';
 import {createPlaces} from './state/places.ts';
-import {Removals} from './state/removals.ts';
 import {exact} from './state/slim.ts';
 import {SlotReservations} from './state/slot-reservations.ts';
 import {createStores, type Stores} from './state/stores.ts';
@@ -79,8 +78,6 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const prober = proberOf(parts, edge, stores);
   const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
   const watch = {clock, logger, registry, events: manager.events, regarding};
-  const {ownRemovals: limits} = config.controller;
-  const removals = new Removals({...watch, limits, namespaces: stores.namespaces, namespace});
   const formerEdge = formerEdgeOf(config, lookUp, clock);
   const operator: Operator = {
     config,
@@ -91,7 +88,6 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     prober,
     orderSchedule: new OrderSchedule(),
     reservations: new SlotReservations(),
-    removals,
     outdated: new Outdated(clock),
     domainRefusals: new Refusals(),
     recordRefusals: new Refusals(),
@@ -115,7 +111,6 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     ...(certificateRequests ? [watchForeignApprovals(certificateRequests, watch)] : []),
     checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger}),
     watchEdge(edge, stores, registry),
-    () => removals.warning(),
     () => manager.warning(),
     () => prober.problem(),
   ];

@@ -81,7 +81,6 @@ const complete: OperatorConfig = {
     workers: 4,
     reportFailuresAfterSeconds: 300,
     paused: false,
-    ownRemovals: {perAccount: 10, total: 25, windowSeconds: 86_400},
     leaderElection: {
       enabled: true,
       leaseName: 'nameplate',

@@ -13,11 +13,12 @@ import {reconcileCertificateRequest} from './approval/reconcile.ts';
 import {reconcileChallenge} from './approval/stale-challenges.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
 import {reconcileOrders} from './issuance/place-orders.ts';
-import {hasPause} from './model/account.ts';
+import {hasPause, waitsForPlan} from './model/account.ts';
 import {caAccountOf} from './model/ca-account.ts';
 import {isInProgress, requestedHost} from './model/certificate-request.ts';
 import {routeKeyOf} from './model/derived-names.ts';
 import {type CertificateRequest, SERVICE} from './model/kinds.ts';
+import {isManaged} from './model/project-hosts.ts';
 import {reconcileManagedDomain} from './project/managed.ts';
 import {reconcileProject} from './project/reconcile.ts';
 import type {Operator} from './state/context.ts';
@@ -62,7 +63,7 @@ export function addControllers(manager: Manager, operator: Operator, registry: R
 }
 
 function addProjectController(manager: Manager, operator: Operator): void {
-  const {stores, places, removals, domainRefusals} = operator;
+  const {stores, places, domainRefusals} = operator;
   const {workers} = operator.config.controller;
   const queue = planQueue(stores, stores.projects);
   const controller = manager
@@ -83,42 +84,34 @@ function addProjectController(manager: Manager, operator: Operator): void {
     controller.watch(store, delta => [...projectKeysOf(delta), ...backendProjectsOf(delta)]);
   }
   watchPlatform(controller, operator, stores.projects);
-  removals.subscribe((removed, key) => {
-    if (removed !== 'default-route') return;
-    for (const project of stores.projects.byIndex(INDEX.defaultHost, key)) controller.enqueue(keyOf(project));
-  });
   domainRefusals.subscribe(key => {
     for (const project of places.listing(key)) controller.enqueue(keyOf(project));
   });
 }
 
 function addManagedDomainController(manager: Manager, operator: Operator): void {
-  const {stores, removals, domainRefusals, config} = operator;
+  const {stores, domainRefusals, config} = operator;
   const {workers} = config.controller;
-  const controller = manager
+  manager
     .controller({name: 'managed-domain', reconcile: domainRefusals.of(reconcileManagedDomain(operator)), workers})
-    .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : hostKeysOf(delta)))
+    .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : hostKeysOf(stores, delta)))
     .watch(stores.namespaces, ({object, old}) =>
       old && hasPause(old) && !hasPause(object)
         ? stores.projects
             .byIndex(INDEX.namespace, object.metadata.name)
-            .flatMap(project => [...hostKeysOf({type: 'updated', object: project, initial: false})])
+            .flatMap(project => [...hostKeysOf(stores, {type: 'updated', object: project, initial: false})])
         : [],
     )
-    .watch(stores.domains, self)
-    // Without its host, a Domain may have no place in the plan.
-    .watch(stores.claims, delta => {
-      const {spec, metadata} = delta.old ?? delta.object;
-      return freesSlot(delta) ? [`${spec.namespace}/${metadata.name}`] : [];
-    });
-  removals.subscribe((removed, key) => removed === 'domain' && controller.enqueue(key));
+    .watch(stores.domains, self);
 }
 
 function addDomainController(manager: Manager, operator: Operator): void {
-  const {stores, scheduler, prober, orderSchedule, removals, outdated, domainRefusals, recordRefusals, config} =
-    operator;
+  const {stores, scheduler, prober, orderSchedule, outdated, domainRefusals, recordRefusals, config} = operator;
   const {workers} = config.controller;
-  const queue = planQueue(stores, stores.domains);
+  const queue = planQueue(stores, stores.domains, domain => {
+    const project = stores.projects.get(inNamespace(domain, domain.spec.projectRef.name));
+    return !isManaged(domain) || project === undefined || !waitsForPlan(project);
+  });
   const controller = manager
     .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
     .watch(stores.domains, delta => [
@@ -126,7 +119,9 @@ function addDomainController(manager: Manager, operator: Operator): void {
       ...queue.behind(delta),
     ])
     .watch(stores.projects, delta =>
-      isOwnSummary(delta) ? [] : new Set([...domainsOfProject(stores, keyOf(delta.object)), ...hostKeysOf(delta)]),
+      isOwnSummary(delta)
+        ? []
+        : new Set([...domainsOfProject(stores, keyOf(delta.object)), ...hostKeysOf(stores, delta)]),
     )
     .watch(stores.namespaces, delta => [
       ...(isRelabeled(delta) ? stores.domains.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf) : []),
@@ -148,7 +143,6 @@ function addDomainController(manager: Manager, operator: Operator): void {
   watchPlatform(controller, operator, stores.domains);
   scheduler.subscribe(key => controller.enqueue(key));
   prober.subscribe(key => controller.enqueue(key));
-  removals.subscribe((removed, key) => removed !== 'default-route' && controller.enqueue(key));
   orderSchedule.subscribe(key => controller.enqueue(key));
   domainRefusals.subscribe(key => controller.enqueue(key));
   outdated.subscribe(key => {

@@ -1,4 +1,4 @@
-import {DAY_SECONDS, integer, section} from '../../base/config-schema.ts';
+import {integer, section} from '../../base/config-schema.ts';
 import {kubernetesName, seconds} from './formats.ts';
 
 const leaderElection = section('With several replicas, one is the leader and the others are on standby.', {
@@ -31,17 +31,5 @@ export const controller = section('Settings of the controllers.', {
     description:
       'Build and change nothing: no claims, certificates, approvals, routes, managed Domains, or API keys. Withdrawals of hosts that have moved, denials, and removals that somebody requested continue. To pause a part, use the annotation nameplate.dev/paused.',
   },
-  ownRemovals: section(
-    'Removals of routes and Domains that nobody requested. After this many within the window, the operator holds back further ones until a person allows them.',
-    {
-      perAccount: integer(10, [1, 1_000_000], 'How many the operator may make per account.'),
-      total: integer(
-        25,
-        [1, 1_000_000],
-        'How many it may make in total. Each account counts for at most a tenth of this number, rounded up.',
-      ),
-      windowSeconds: seconds(DAY_SECONDS, 1, 'Length of the window.'),
-    },
-  ),
   leaderElection,
 });

@@ -48,7 +48,7 @@ function account({count, maxDomains, held = [], released = 0}: Given) {
     },
   };
   const operator = {
-    ...{config, removals: {isHeld: () => false}, places: {listing: () => []}},
+    ...{config, places: {listing: () => []}},
     stores: {...stores, claims},
   } as unknown as Operator;
   const decide = (number: number): string => {

@@ -14,8 +14,7 @@ import {Accepted, type DomainCondition} from './conditions.ts';
 import type {DomainView} from './view.ts';
 
 export function accept(operator: Operator, view: DomainView): DomainCondition {
-  const {key, host, project, namespace, domain, holder} = view;
-  if (operator.removals.isHeld('domain', key)) return Accepted.removalHeld(domain.spec.projectRef.name);
+  const {host, project, namespace, domain, holder} = view;
   const parsed = parseHost(host);
   if (!parsed.ok) return Accepted.invalidHost(parsed.problem);
   const zone = reservedZone(host, operator);
@@ -74,7 +73,7 @@ function refuseNewHost(
   view: DomainView,
   project: DeepReadonly<Project>,
 ): DomainCondition | undefined {
-  const {account} = view;
+  const {account, domain} = view;
   const {plan, planName, unknownPlan} = account;
   if (!plan.customDomains) {
     const shown =
@@ -82,6 +81,9 @@ function refuseNewHost(
         ? planName
         : `${planName} (its label names the plan '${unknownPlan}', which does not exist)`;
     return Accepted.planRequired(shown, plansWithDomains(operator.config));
+  }
+  if (isManaged(domain) && !operator.places.has(project)) {
+    return Accepted.projectBeyondPlan(project.metadata.name, planName, plan.maxProjects);
   }
   if (isBeyondPlan(operator, view)) return Accepted.planLimitReached(planName, plan.maxDomains);
   if (!project.metadata.annotations?.[ANNOTATION.firstDeployedAt]) {

@@ -210,8 +210,8 @@ function attemptsOf({config}: Operator, {claim, certificate, nowMs}: CertifiedVi
 }
 
 function misnamed(operator: Operator, view: CertifiedView, names: string): NextCertificate {
-  const {host, certificate, kept, removalFailure} = view;
-  const isKept = kept !== undefined || removalFailure !== undefined;
+  const {host, certificate, published, isMisnamed, removalFailure} = view;
+  const isKept = published !== undefined && (isMisnamed || removalFailure !== undefined);
   const condition = CertificateReady.wrongNames(host, issuerOf(certificate.spec.issuerRef), names, isKept);
   return nextOf(condition, attemptsOf(operator, view).rest);
 }

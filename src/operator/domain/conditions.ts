@@ -10,7 +10,7 @@ import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 import {DOMAIN_REASONS, type DomainConditionType} from '../model/domain-reasons.ts';
 import type {DesiredDomain} from '../model/project-hosts.ts';
-import {explainPause, explainRefusal, explainRetrying, REMOVALS_HELD} from '../model/write-conditions.ts';
+import {explainPause, explainRefusal, explainRetrying} from '../model/write-conditions.ts';
 
 export type DomainCondition = DecidedCondition<DomainConditionType> & {reason: string};
 
@@ -68,10 +68,6 @@ export const Accepted = {
       : 'Nameplate is changing it; no action needed.';
     return accepted(isTrue ? 'True' : 'False', 'Outdated', `${explainChange(to)} ${next}${IN_FORCE}`);
   },
-  removalHeld: (project: string) => {
-    const message = `Project ${project} has no place in the plan, so Nameplate would delete this Domain. ${REMOVALS_HELD}`;
-    return accepted('False', 'RemovalHeld', message);
-  },
   yes: (project: string) => accepted('True', 'Accepted', `The host belongs to Project ${project}.`),
   invalidHost: (problem: string) =>
     accepted('False', 'InvalidHost', `This cannot be a custom domain: ${problem}. Remove it and add the correct host.`),
@@ -91,6 +87,10 @@ export const Accepted = {
   },
   planLimitReached: (plan: string, limit: number) => {
     const message = `Plan ${plan} allows ${limit} custom domains per account, and ${limit} older ones are in use. Remove one, or upgrade the plan.`;
+    return accepted('False', 'PlanLimitReached', message);
+  },
+  projectBeyondPlan: (project: string, plan: string, limit: number) => {
+    const message = `Project ${project} has no place in the plan: plan ${plan} allows ${limit} Projects per account, and others use all of them. Delete another Project, or upgrade the plan. Nameplate will then set up this host; what is served already stays.`;
     return accepted('False', 'PlanLimitReached', message);
   },
   noSuccessfulDeploy: (project: string, service: string) => {
@@ -239,7 +239,7 @@ export const CertificateReady = {
     names: string,
     isKept: boolean,
   ) => {
-    const message = `${kind} ${name} issued a certificate for ${names} instead of for ${host} only. The edge would present that certificate for every name that it contains, ${isKept ? 'so the route of this host must go (see the condition Routed)' : 'so the host is not routed'}. The owner of this ${kind} must configure it to issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`;
+    const message = `${kind} ${name} issued a certificate for ${names} instead of for ${host} only. The edge would present that certificate for every name that it contains, ${isKept ? 'so Nameplate removes the route as soon as one of them may belong to somebody else' : 'so the host is not routed'}. The owner of this ${kind} must configure it to issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`;
     return certificateReady('False', 'WrongNames', message);
   },
   issuerNotFound: (kind: string, name: string) => {
@@ -275,10 +275,6 @@ export const Routed = {
   noBackend: (found: NoBackend, kept: boolean) => {
     const {reason, message} = explainNoBackend(found);
     return routed('False', reason, `${message}${kept ? KEPT : ''}`);
-  },
-  removalHeld: (host: string) => {
-    const message = `The certificate of ${host} names other hosts, so Nameplate would remove this route. ${REMOVALS_HELD}`;
-    return routed('True', 'RemovalHeld', message);
   },
   pending: (what: string) => {
     const message = `Waiting for the Gateway to accept ${what}. This usually takes a second. No action needed.`;

@@ -23,6 +23,9 @@ import {dropForeignRoute, finalize} from './unpublish.ts';
 import {checkCaa, verifyDns} from './verify.ts';
 import {type DomainView, viewOf} from './view.ts';
 
+/** How often to check whether a certificate with other names still harms nobody. */
+const MISNAMED_MS = 60_000;
+
 /** Keys are "namespace/host", of existing Domains and of deleted ones that left something behind. */
 export function reconcileDomain(operator: Operator): Reconcile {
   const reporter = new Reporter();
@@ -63,13 +66,14 @@ export function reconcileDomain(operator: Operator): Reconcile {
     const wakeAtMs = await reporter.report(context, view, decided);
     const lateInMs = change ? operator.outdated.lateInMs(key) : 0;
     if (lateInMs > 0) wakeAtMs.push(view.nowMs + lateInMs);
+    if (view.isMisnamed) wakeAtMs.push(view.nowMs + MISNAMED_MS);
     return outcomeOf([proof, claim, certificate, routed, probed], wakeAtMs, view.nowMs);
   });
 }
 
 /** What a managed Domain is about to become; undefined if it is as its Projects list it. */
-function changeOf({stores, places, removals}: Operator, {key, domain}: DomainView): DomainView['change'] {
-  if (!isManaged(domain) || removals.isHeld('domain', key) || stores.projects.state !== 'synced') return undefined;
+function changeOf({stores, places}: Operator, {key, domain}: DomainView): DomainView['change'] {
+  if (!isManaged(domain) || stores.projects.state !== 'synced') return undefined;
   const desired = desiredDomain(domain.spec.host, places.listing(key));
   return isDeepStrictEqual(desired?.spec, domain.spec) ? undefined : {to: desired};
 }

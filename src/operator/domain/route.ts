@@ -28,9 +28,6 @@ export interface RouteResult extends StepResult {
 /** How often to check whether what delays a route is gone. */
 const OBSTACLE_PAUSE_MS = 1000;
 
-/** How often to check whether a route whose removal is held back still harms nobody. */
-const HELD_MS = 60_000;
-
 /** What must be in place before the first route, in order. Changing an existing route requires only `accepted`. */
 interface RouteGate {
   readonly accepted: DomainCondition;
@@ -45,7 +42,6 @@ export async function route(
 ): Promise<RouteResult> {
   const {published, project, key} = view;
   if (view.removalFailure !== undefined) throw view.removalFailure;
-  if (view.kept) return {condition: view.kept, wakeAtMs: view.nowMs + HELD_MS};
   const kept = published !== undefined;
   if (accepted.status !== 'True' || !project) return {condition: Routed.waiting('the Domain to be accepted', kept)};
   if (!kept && !claim.holds) return {condition: Routed.waiting('the claim')};

@@ -194,7 +194,6 @@ test.each([
     seconds: 0,
     is: ['Stalled'],
   },
-  {case: 'a held removal stalls', now: steps(Accepted.removalHeld('shop')), previous: [], seconds: 0, is: ['Stalled']},
   {
     case: 'a loop of redirects stalls',
     now: steps(Accepted.redirectLoop(['a.test', 'b.test', 'a.test'])),

@@ -11,8 +11,7 @@ import {BehindError, deleteJudged, isGone, readFresh} from '../state/fresh.ts';
 import {INDEX, inNamespace} from '../state/stores.ts';
 import {reservedZone} from './accept.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
-import {type DomainCondition, Routed} from './conditions.ts';
-import {before, type DomainView} from './view.ts';
+import type {DomainView} from './view.ts';
 
 /** For a Domain that is gone, even if it was deleted while the operator was down. */
 export async function finalize(context: Context, key: string): Promise<void> {
@@ -27,7 +26,6 @@ export async function finalize(context: Context, key: string): Promise<void> {
     await unpublish(context, key, isJustified);
     if (isOurs) await releaseClaim(context, claim, certificate);
   }
-  context.removals.forget('route', key);
   context.scheduler.unwatch(key);
   context.prober.unwatch(key);
 }
@@ -50,7 +48,8 @@ async function unpublish(context: Context, key: string, isJustified: () => Promi
 }
 
 /**
- * Removes the route if another namespace holds the host, or if the edge would present its certificate for other hosts.
+ * Removes the route if another namespace holds the host, or if the edge would present its certificate for hosts that may
+ * belong to somebody else.
  */
 export async function dropForeignRoute(
   context: Context,
@@ -67,23 +66,14 @@ export async function dropForeignRoute(
       if (!(await isJustified())) throw new BehindError();
       await unpublish(context, key, isJustified);
     }
-    context.removals.forget('route', key);
     return {...view, published: undefined, certificate: undefined};
   }
   const fresh = certifiedBy(secret, host).kind === 'others' ? await readSecret(context, view) : secret;
-  if (certifiedBy(fresh, host).kind !== 'others') {
-    context.removals.forget('route', key);
-    return {...view, secret: fresh};
+  if (!isHarmful(context, view, fresh)) {
+    return {...view, secret: fresh, isMisnamed: certifiedBy(fresh, host).kind === 'others'};
   }
-  const mayStay = view.published !== undefined && harmsNobody(context, view, dnsNamesIn(fresh));
-  const kept = mayStay ? heldRemoval(context, view) : undefined;
-  if (kept) return {...view, secret: fresh, kept};
-  if (!mayStay) context.removals.forget('route', key);
-  await deleteRoutes(
-    context,
-    routeKeyOf(key),
-    async () => certifiedBy(await readSecret(context, view), host).kind === 'others',
-  );
+  const isJustified = async () => isHarmful(context, view, await readSecret(context, view));
+  await deleteRoutes(context, routeKeyOf(key), isJustified);
   return {...view, published: undefined};
 }
 
@@ -123,33 +113,29 @@ async function holdingNamespace({client, signal}: Context, host: string): Promis
   return claim?.spec.releasedAt === undefined ? claim?.spec.namespace : undefined;
 }
 
-/** What holds back the removal of a route that harms nobody. A pause does not hide that there were too many removals. */
-function heldRemoval({removals}: Context, view: DomainView): DomainCondition | undefined {
-  const {key, host, account, isPaused} = view;
-  const wasHeld = before(view, 'Routed')?.reason === 'RemovalHeld';
-  if (isPaused && !wasHeld) return Routed.paused(true);
-  const isAdmitted = !isPaused && removals.admit({removed: 'route', key, account: account.id, wasHeld});
-  return isAdmitted ? undefined : Routed.removalHeld(host);
-}
-
-/** In a certificate. A tenant can write any number of names into a Secret. */
-const MAX_NAMES = 10;
+/** In a certificate. A tenant can write any number of names into a Secret; a CA issues for at most 100. */
+const MAX_NAMES = 100;
 
 /**
- * Whether the edge may present the certificate: it names only hosts under the same registrable domain that no other
- * account holds and that are not the platform's. Otherwise, the route is removed, no matter how much else was removed.
+ * Whether the edge must not present the certificate: it may name a host of somebody else. It may name what this account
+ * holds, and hosts under the same registrable domain that nobody holds and that are not the platform's.
  */
-function harmsNobody(context: Context, {host, account}: DomainView, names: readonly string[]): boolean {
+function isHarmful(
+  context: Context,
+  {host, account}: DomainView,
+  secret: DeepReadonly<KubeObject> | undefined,
+): boolean {
+  if (certifiedBy(secret, host).kind !== 'others') return false;
+  const names = dnsNamesIn(secret);
   const domain = registrableDomain(host);
-  return (
-    names.length <= MAX_NAMES &&
-    names.every(name => {
-      const claim = context.stores.claims.get(name)?.spec;
-      const isFree = !claim || claim.releasedAt !== undefined || claim.account === account.id;
-      const isPlain = parseHost(name).ok && registrableDomain(name) === domain;
-      return isFree && isPlain && reservedZone(name, context) === undefined;
-    })
-  );
+  const isOurs = (name: string) => {
+    const claim = context.stores.claims.get(name)?.spec;
+    if (name === host || (claim && claim.releasedAt === undefined))
+      return name === host || claim?.account === account.id;
+    const isPlain = parseHost(name).ok && registrableDomain(name) === domain;
+    return isPlain && reservedZone(name, context) === undefined;
+  };
+  return names.length > MAX_NAMES || !names.every(isOurs);
 }
 
 function readSecret(context: Context, {host, namespace}: DomainView): Promise<KubeObject | undefined> {

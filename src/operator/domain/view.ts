@@ -13,7 +13,6 @@ import type {Certificate, Domain, DomainClaim, Project, RequiredRecord} from '..
 import type {DesiredDomain} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
 import {isPausedHost} from '../state/paused.ts';
-import type {DomainCondition} from './conditions.ts';
 
 export interface DomainView {
   /** "namespace/host", the key of the Domain. */
@@ -33,8 +32,8 @@ export interface DomainView {
   readonly published: PublishedRoute | undefined;
   /** What its Projects list instead, if the Domain is to change; undefined within it: to be deleted. */
   readonly change?: {readonly to: DesiredDomain | undefined};
-  /** Why the route is not removed, although its certificate names other hosts. */
-  readonly kept?: DomainCondition;
+  /** The certificate names other hosts, too, but the route stays, because that harms nobody. */
+  readonly isMisnamed?: boolean;
   /** Why the API server rejected the removal of the route or its certificate. The reconcile is retried. */
   readonly removalFailure?: unknown;
   /** A value of the annotation that has not been handled yet. */

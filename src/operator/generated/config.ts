@@ -470,23 +470,6 @@ export interface OperatorConfig {
      */
     readonly paused: boolean;
     /**
-     * Removals of routes and Domains that nobody requested. After this many within the window, the operator holds back further ones until a person allows them.
-     */
-    readonly ownRemovals: {
-      /**
-       * How many the operator may make per account.
-       */
-      readonly perAccount: number;
-      /**
-       * How many it may make in total. Each account counts for at most a tenth of this number, rounded up.
-       */
-      readonly total: number;
-      /**
-       * Length of the window. In seconds.
-       */
-      readonly windowSeconds: number;
-    };
-    /**
      * With several replicas, one is the leader and the others are on standby.
      */
     readonly leaderElection: {

@@ -32,7 +32,6 @@ export const DOMAIN_REASONS = {
     'HostInOtherProject',
     'PlanRequired',
     'PlanLimitReached',
-    'RemovalHeld',
     'NoSuccessfulDeploy',
     'RedirectLoop',
     'RedirectChainTooLong',
@@ -83,7 +82,6 @@ export const DOMAIN_REASONS = {
     'Redirecting',
     ...NO_BACKEND_REASONS,
     'TargetNotLive',
-    'RemovalHeld',
     'Pending',
     'NotAccepted',
     'Refused',
@@ -128,8 +126,4 @@ export const INDEPENDENT_REASONS: ReadonlySet<string> = new Set<Reason<'Accepted
 ]);
 
 /** Only a person can fix these, in the spec or in the plan: the Domain is Stalled immediately. */
-export const STALLED_AT_ONCE: ReadonlySet<string> = new Set([
-  ...INDEPENDENT_REASONS,
-  ...REDIRECT_REASONS,
-  'RemovalHeld' satisfies Reason<'Accepted'>,
-]);
+export const STALLED_AT_ONCE: ReadonlySet<string> = new Set([...INDEPENDENT_REASONS, ...REDIRECT_REASONS]);

@@ -71,6 +71,3 @@ export function explainPause(what: string): string {
 function trimmed(message: string): string {
   return message.replace(/[.\s]+$/, '');
 }
-
-export const REMOVALS_HELD =
-  'Nameplate is holding back this removal, because it has already carried out too many removals that nobody requested. Ask the platform team to fix the cause or to allow the removals.';

@@ -2,7 +2,7 @@
 import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 import {NO_BACKEND_REASONS} from '../model/domain-reasons.ts';
-import {explainPause, explainRefusal, explainRetrying, REMOVALS_HELD} from '../model/write-conditions.ts';
+import {explainPause, explainRefusal, explainRetrying} from '../model/write-conditions.ts';
 
 type Type = keyof typeof PROJECT_REASONS | 'Reconciling' | 'Stalled';
 
@@ -19,7 +19,6 @@ export const PROJECT_REASONS = {
     'CertificateExpired',
     'RenewalFailing',
     'CertManagerMissing',
-    'RemovalHeld',
     'Refused',
     'Retrying',
     'Paused',
@@ -66,13 +65,9 @@ export const ProjectReady = {
     const message = `${host} needs its own certificate, but cert-manager is not installed. The platform team must install it, or set config.defaultHost.tls to ingress-default. Nameplate will then continue automatically.`;
     return ready('False', 'CertManagerMissing', message);
   },
-  certificateForOthers: (host: string, names: string, certificate: string) => {
-    const message = `The certificate that was issued for ${host} names ${names} instead of only this host. The edge would present that certificate for every name that it contains, so the project is not published. The platform team must configure the issuer to issue only the requested name, and then run, in this namespace: cmctl renew ${certificate}`;
+  certificateForOthers: (host: string, names: string, certificate: string, isKept: boolean) => {
+    const message = `The certificate that was issued for ${host} names ${names} instead of only this host. The edge would present that certificate for every name that it contains, so ${isKept ? 'the route of the project stays only as long as all of them are below its host' : 'the project is not published'}. The platform team must configure the issuer to issue only the requested name, and then run, in this namespace: cmctl renew ${certificate}`;
     return ready('False', 'CertificateNotReady', message);
-  },
-  removalHeld: (host: string) => {
-    const message = `The certificate of ${host} names other hosts, so Nameplate would no longer publish the project. ${REMOVALS_HELD}`;
-    return ready('False', 'RemovalHeld', message);
   },
   routePending: (host: string, on: string, note = ' No action needed.') =>
     ready('False', 'RoutePending', `Waiting for ${on} before ${host} is published.${note}`),
@@ -109,7 +104,7 @@ export const DomainsReady = {
   none: () => domainsReady('True', 'NoDomains', 'The project lists no custom domains.'),
   planLimitReached: () => {
     const message =
-      'The custom domains of this Project are ignored, because the Project exceeds the limit of the plan. See the condition Ready.';
+      'Nameplate sets up no new custom domains of this Project, because the Project exceeds the limit of the plan. Those that are served already stay. See the condition Ready.';
     return domainsReady('False', 'PlanLimitReached', message);
   },
   all: (count: number) => domainsReady('True', 'AllLive', `All ${count} custom domains are live.`),

@@ -2,7 +2,7 @@
 import {type DecidedCondition, findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
-import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {contestedOf, deleteRoutes, earliest, routeObjects} from '../edge/publish.ts';
 import {
   attemptOf,
@@ -18,11 +18,9 @@ import {
   nextAttemptMs,
 } from '../issuance/certificate.ts';
 import {keptIssuer} from '../model/ca-account.ts';
-import {CERTIFICATE, type Certificate, type Project, SECRET} from '../model/kinds.ts';
+import {CERTIFICATE, type Certificate, SECRET} from '../model/kinds.ts';
 import type {Context} from '../state/context.ts';
 import {readFresh} from '../state/fresh.ts';
-import {isPausedProject} from '../state/paused.ts';
-import {accountIn} from '../state/stores.ts';
 import {ProjectReady} from './conditions.ts';
 
 interface CertificateProgress {
@@ -41,31 +39,27 @@ type Host = Pick<Intent, 'namespace' | 'name' | 'host'>;
 
 interface SecretVerdict {
   readonly certified: Certified;
-  /** Why the route stays, although the Secret certifies other names. */
-  readonly kept: DecidedCondition | undefined;
+  /** The certificate names other hosts, but a route that is published stays. */
+  readonly isKept: boolean;
 }
 
-/** How often to check whether a route whose removal is held back still harms nobody. */
-const HELD_MS = 60_000;
-
-/** A certificate with other names unpublishes the host, no matter what else the Project lacks. */
-export async function judgeDefaultHost(
-  context: Context,
-  project: DeepReadonly<Project>,
-  defaultHost: Host,
-): Promise<SecretVerdict> {
+/** A certificate for somebody else's hosts unpublishes the host, no matter what else the Project lacks. */
+export async function judgeDefaultHost(context: Context, defaultHost: Host): Promise<SecretVerdict> {
   const {host, namespace, name} = defaultHost;
   const key = `${namespace}/${name}`;
   const cached = context.stores.secrets.get(key);
   const secret = certifiedBy(cached, host).kind === 'others' ? await readSecret(context, defaultHost) : cached;
-  const certified = certifiedBy(secret, host);
-  const kept = certified.kind === 'others' ? heldRemoval(context, project, defaultHost, dnsNamesIn(secret)) : undefined;
-  if (certified.kind !== 'others') context.removals.forget('default-route', `${namespace}/${host}`);
-  else if (!kept) {
-    const isJustified = async () => certifiedBy(await readSecret(context, defaultHost), host).kind === 'others';
-    await deleteRoutes(context, key, isJustified);
+  if (isHarmful(secret, host)) {
+    await deleteRoutes(context, key, async () => isHarmful(await readSecret(context, defaultHost), host));
   }
-  return {certified, kept};
+  const isPublished = routeObjects(context.stores, key).length > 0;
+  return {certified: certifiedBy(secret, host), isKept: isPublished && !isHarmful(secret, host)};
+}
+
+/** Nobody else can have a host below a default host. */
+function isHarmful(secret: DeepReadonly<KubeObject> | undefined, host: string): boolean {
+  const isBelow = (name: string) => name === host || name.endsWith(`.${host}`);
+  return certifiedBy(secret, host).kind === 'others' && !dnsNamesIn(secret).every(isBelow);
 }
 
 /** Requests the certificate. */
@@ -73,7 +67,7 @@ export async function certifyDefaultHost(
   context: Context,
   building: Context,
   intent: Intent,
-  {certified, kept}: SecretVerdict,
+  {certified, isKept}: SecretVerdict,
 ): Promise<CertificateProgress> {
   const {stores, config, corrections, signal} = context;
   const {host, namespace, name} = intent;
@@ -89,13 +83,12 @@ export async function certifyDefaultHost(
     corrections,
     signal,
   });
-  if (kept) return {missing: kept, wakeAtMs: context.clock.now() + HELD_MS};
   const nowMs = context.clock.now();
   const held = heldCertificate(existing, certified, datesOf(existing, undefined), nowMs);
   const {note, wakeAtMs} = {...contestedOf(context, [certificate])};
   const wakesAtMs = earliest(wakeAtMs, changesAtMs(held, nowMs));
   return {
-    ...explain(intent, existing, {held, isPublished, nowMs}),
+    ...explain(intent, existing, {held, isKept, isPublished, nowMs}),
     ...(note !== undefined && {note}),
     ...(wakesAtMs !== undefined && {wakeAtMs: wakesAtMs}),
   };
@@ -105,32 +98,9 @@ function readSecret(context: Context, {namespace, name}: Host) {
   return readFresh(context, SECRET, {namespace, name}, {metadataOnly: true});
 }
 
-/** What holds back the removal of a published route that harms nobody, as for a Domain. */
-function heldRemoval(
-  context: Context,
-  project: DeepReadonly<Project>,
-  {namespace, name, host}: Host,
-  names: readonly string[],
-): DecidedCondition | undefined {
-  const {stores, removals} = context;
-  const key = `${namespace}/${host}`;
-  const isPublished = routeObjects(stores, `${namespace}/${name}`).length > 0;
-  // Nobody else can have a host below a default host.
-  const harmsNobody = names.every(other => other === host || other.endsWith(`.${host}`));
-  if (!isPublished || !harmsNobody) {
-    removals.forget('default-route', key);
-    return undefined;
-  }
-  const isPaused = isPausedProject(context, project);
-  const wasHeld = findCondition(project.status?.conditions, 'Ready')?.reason === 'RemovalHeld';
-  if (isPaused && !wasHeld) return ProjectReady.paused(true);
-  const account = accountIn(stores, namespace) ?? '';
-  const isAdmitted = !isPaused && removals.admit({removed: 'default-route', key, account, wasHeld});
-  return isAdmitted ? undefined : ProjectReady.removalHeld(host);
-}
-
 interface Judged {
   readonly held: HeldCertificate;
+  readonly isKept: boolean;
   readonly isPublished: boolean;
   readonly nowMs: number;
 }
@@ -139,9 +109,9 @@ interface Judged {
 function explain(
   {host, name}: Intent,
   existing: DeepReadonly<Certificate> | undefined,
-  {held, isPublished, nowMs}: Judged,
+  {held, isKept, isPublished, nowMs}: Judged,
 ): Pick<CertificateProgress, 'missing' | 'trouble'> {
-  if (held.kind === 'misnamed') return {missing: ProjectReady.certificateForOthers(host, held.names, name)};
+  if (held.kind === 'misnamed') return {missing: ProjectReady.certificateForOthers(host, held.names, name, isKept)};
   const isCalledReady = findCondition(existing?.status?.conditions, 'Ready')?.status === 'True';
   if (held.kind === 'undated' && (isPublished || isCalledReady)) return {};
   const isInUse = held.kind === 'valid' && nowMs < held.overdueAtMs;

@@ -28,7 +28,6 @@ export interface DefaultHost {
 export async function unpublishDefaultHost(context: Context, key: string): Promise<void> {
   const [namespace = '', name = ''] = key.split('/');
   const hostKey = `${namespace}/${context.names.defaultHost(name, namespace)}`;
-  context.removals.forget('default-route', hostKey);
   const routeKey = routeKeyOf(hostKey);
   if (routeObjects(context.stores, routeKey).length === 0) return;
   const isJustified = () => isGone(context, PROJECT, key);
@@ -48,7 +47,7 @@ export async function publishDefaultHost(
   const {namespace = '', name: projectName} = project.metadata;
   const name = routeName(namespace, host);
   const ownCertificate = config.defaultHost.tls === 'certificate';
-  const judged = ownCertificate && (await judgeDefaultHost(context, project, {namespace, name, host}));
+  const judged = ownCertificate && (await judgeDefaultHost(context, {namespace, name, host}));
   if (!context.places.has(project)) return {ready: beyondPlan(context, namespaceObject)};
   const found = findBackend(context, project);
   if (found.kind !== 'found') return {ready: withoutBackend(project, found)};

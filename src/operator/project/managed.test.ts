@@ -29,7 +29,6 @@ test.each([
         namespaces: {get: () => undefined},
       },
       places: {listing: () => [project]},
-      removals: {forget: () => undefined},
       config: {controller: {paused: false}},
       events: {event: (_: unknown, type: string, reason: string) => events.push(`${type} ${reason}`)},
       corrections: new Corrections(clock),

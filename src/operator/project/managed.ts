@@ -1,23 +1,21 @@
-/** Managed Domains: one for each host that the Projects of a namespace list, removed when none lists it. */
+/**
+ * Managed Domains: one for each host that the Projects of a namespace list. A Domain goes when no Project with a place
+ * in the plan and none of its owners lists the host anymore: nobody loses a Domain by losing a place.
+ */
 import {isDeepStrictEqual} from 'node:util';
-import {findCondition, timestamp} from '../../api/conditions.ts';
+import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
 import {identify} from '../../runtime/apply/corrections.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
-import {routeObjects} from '../edge/publish.ts';
-import {routeKeyOf} from '../model/derived-names.ts';
-import {DOMAIN, DOMAIN_CLAIM, type Domain} from '../model/kinds.ts';
+import {DOMAIN, type Domain} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import {type DesiredDomain, desiredDomain, isManaged} from '../model/project-hosts.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {isPausedHost} from '../state/paused.ts';
-import {accountIn, INDEX, isTerminating, type Stores} from '../state/stores.ts';
+import {isTerminating} from '../state/stores.ts';
 import {UnlistedHosts} from '../state/unlisted-hosts.ts';
-
-/** How often to check whether a Domain beyond the plan still has something that no plan takes down. */
-const PLAN_MS = 30_000;
 
 const contested = (host: string) =>
   `Another program keeps changing or deleting Domain ${host}, which Projects manage, so Nameplate corrects it only from time to time. Change the Project instead, or ask the platform team to stop that program.`;
@@ -27,7 +25,7 @@ const contested = (host: string) =>
  * a managed one is created by POST and changed at a resourceVersion.
  */
 export function reconcileManagedDomain(operator: Operator): Reconcile {
-  const {stores, places, removals, corrections, events} = operator;
+  const {stores, places, corrections, events} = operator;
   const unlisted = new UnlistedHosts(operator);
   return async (key, {client, signal}) => {
     if (stores.projects.state !== 'synced') return done(); // without their kind, Projects missing from the cache are not gone
@@ -36,17 +34,13 @@ export function reconcileManagedDomain(operator: Operator): Reconcile {
     const existing = stores.domains.get(key);
     if (existing && (!isManaged(existing) || existing.metadata.deletionTimestamp)) return done();
     if (!desired) {
+      if (!existing) return done();
       const context = {...operator, client, signal};
-      const isConclusion = existing !== undefined && isListedByOwner(stores, existing);
-      if (!isConclusion) removals.forget('domain', key);
-      if (!existing || (isConclusion && isPausedHost(operator, key))) return done();
-      if (isConclusion && !(await isBeyondPlan(context, key))) return after(PLAN_MS);
       const waitMs = await unlisted.waitMs(context, key);
       if (waitMs > 0) return after(waitMs);
-      if (!isConclusion || admits(context, existing)) await remove(context, existing);
+      await remove(context, existing);
       return done();
     }
-    removals.forget('domain', key);
     if (isPausedHost(operator, key)) return done();
     if (!existing && isTerminating(stores, namespace)) return done();
     const wanted = existing ? withDesired(existing, desired) : newDomain(namespace, desired);
@@ -77,29 +71,6 @@ async function remove({client, signal, clock, corrections}: Context, domain: Dee
   const preconditions = {...(uid && {uid}), ...(version && {resourceVersion: version})};
   await client.delete(DOMAIN, key, {preconditions, signal});
   corrections.forget(identify(DOMAIN, domain));
-}
-
-/** Nobody requested it: a Project lists the host, but has lost its place in the plan. */
-function admits({removals, stores}: Operator, {metadata, status}: DeepReadonly<Domain>): boolean {
-  const {namespace, name} = metadata;
-  const wasHeld = findCondition(status?.conditions, 'Accepted')?.reason === 'RemovalHeld';
-  const account = accountIn(stores, namespace) ?? '';
-  return removals.admit({removed: 'domain', key: `${namespace}/${name}`, account, wasHeld});
-}
-
-/** A Project that never had a place owns no Domain, so listing a host there and removing it elsewhere is a request. */
-function isListedByOwner({projects}: Stores, {metadata}: DeepReadonly<Domain>): boolean {
-  const owners = new Set(metadata.ownerReferences?.map(({uid}) => uid));
-  const listing = projects.byIndex(INDEX.host, `${metadata.namespace}/${metadata.name}`);
-  return listing.some(project => !project.metadata.deletionTimestamp && owners.has(project.metadata.uid ?? ''));
-}
-
-/** No plan takes down a host that its namespace holds, or serves while nobody holds it, as after a restore. */
-async function isBeyondPlan({client, signal, stores}: Context, key: string): Promise<boolean> {
-  const [namespace, name = ''] = key.split('/');
-  const claim = await client.get(DOMAIN_CLAIM, {name}, {signal});
-  if (claim && claim.spec.releasedAt === undefined) return claim.spec.namespace !== namespace;
-  return routeObjects(stores, routeKeyOf(key)).length === 0;
 }
 
 function newDomain(namespace: string, desired: DesiredDomain): DeepReadonly<Domain> {

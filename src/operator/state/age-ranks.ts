@@ -31,9 +31,13 @@ export class AgeRanks {
     return namespaces.reduce((sum, namespace) => sum + (this.#byNamespace.get(namespace)?.length ?? 0), 0);
   }
 
-  /** The keys of the oldest in all these namespaces together. */
-  oldest(namespaces: readonly string[], count: number): string[] {
-    const ages = namespaces.flatMap(namespace => this.#byNamespace.get(namespace)?.first(count) ?? []);
+  /** The keys of the oldest in all these namespaces together, or of those of them that are meant. */
+  oldest(
+    namespaces: readonly string[],
+    count: number,
+    isMeant: (object: DeepReadonly<KubeObject>) => boolean = () => true,
+  ): string[] {
+    const ages = namespaces.flatMap(namespace => this.#byNamespace.get(namespace)?.first(count, isMeant) ?? []);
     return ages
       .sort(compareAges)
       .slice(0, count)
@@ -104,9 +108,9 @@ class SortedAges {
     if (at !== undefined) this.#objects[at] = object;
   }
 
-  first(count: number): DeepReadonly<KubeObject>[] {
+  first(count: number, isMeant: (object: DeepReadonly<KubeObject>) => boolean): DeepReadonly<KubeObject>[] {
     this.#sort();
-    return this.#objects.slice(0, count);
+    return this.#objects.values().filter(isMeant).take(count).toArray();
   }
 
   countBelow(object: DeepReadonly<KubeObject>): number {

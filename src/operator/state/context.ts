@@ -14,7 +14,6 @@ import type {KnownSince} from './known-since.ts';
 import type {OrderSchedule} from './order-schedule.ts';
 import type {Outdated} from './outdated.ts';
 import type {Places} from './places.ts';
-import type {Removals} from './removals.ts';
 import type {SlotReservations} from './slot-reservations.ts';
 import type {Stores} from './stores.ts';
 
@@ -28,7 +27,6 @@ export interface Operator {
   readonly prober: Prober;
   readonly orderSchedule: OrderSchedule;
   readonly reservations: SlotReservations;
-  readonly removals: Removals;
   readonly outdated: Outdated;
   /** Of managed Domains, by "namespace/host": one that does not exist has no conditions. */
   readonly domainRefusals: Refusals;

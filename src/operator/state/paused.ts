@@ -1,7 +1,6 @@
 /**
  * A pause holds back what builds or changes: claims, certificates and their approval, routes, managed Domains, new API
- * keys. It also holds back removals that nobody requested, if they protect nobody. It never holds back what protects
- * others or what somebody requested: withdrawals, denials, and removals.
+ * keys. It never holds back what protects others or what somebody requested: withdrawals, denials, and removals.
  */
 import {Gauge, type Registry} from 'prom-client';
 import type {KubeClient} from '../../runtime/kube/client.ts';

@@ -1,4 +1,4 @@
-import {beforeEach, expect, test} from 'vitest';
+import {beforeEach, expect, test, vi} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {memoryCaches} from '../../../test/support/memory-caches.ts';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
@@ -9,7 +9,7 @@ import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {decide} from '../approval/decide.ts';
 import {reconcileHeldHosts} from '../approval/held-hosts.ts';
 import {routeName} from '../model/derived-names.ts';
-import {type Certificate, type Domain, type DomainClaim, INGRESS, type Project} from '../model/kinds.ts';
+import {type Certificate, type Domain, INGRESS, type Project} from '../model/kinds.ts';
 import type {Operator} from './context.ts';
 import {createPlaces, type Places} from './places.ts';
 import {createStores, type Stores} from './stores.ts';
@@ -108,29 +108,43 @@ test.each(Array.from({length: 20}, (_, seed) => seed))('what is published keeps 
   expect(placed(...all)).toEqual(want.map(({metadata}) => metadata.name));
 });
 
-test('a host that is held stays with its Project, which gets no place by it', () => {
+test('a Domain stays with the Projects that own it or that it names, which get no place by it', () => {
   put(namespace('a'));
-  const all = Array.from({length: 4}, (_, n) => project(`p${n}`, n, 'a', `h${n}.test`));
+  const all = Array.from({length: 5}, (_, n) => project(`p${n}`, n, 'a', `h${Math.min(n, 3)}.test`));
   for (const each of all) put(each);
-  const claim = (releasedAt?: string) => {
-    const spec = {account: 'acme', namespace: 'a', since: '2026-11-21T12:00:00Z', ...(releasedAt && {releasedAt})};
-    put({apiVersion: API_VERSION, kind: 'DomainClaim', metadata: {name: 'h3.test'}, spec} as DomainClaim);
-  };
-  const domain = (labels: Record<string, string>) => {
-    const spec = {host: 'h3.test', projectRef: {name: 'p3'}};
-    put({apiVersion: API_VERSION, kind: 'Domain', metadata: {name: 'h3.test', namespace: 'a', labels}, spec} as Domain);
+  const domain = (named: string, owner?: string, labels: Record<string, string> = {[LABEL.managed]: 'true'}) => {
+    const ownerReferences =
+      owner === undefined ? [] : [{name: owner, uid: `a/${owner}`, apiVersion: '', kind: 'Project'}];
+    const metadata = {name: 'h3.test', namespace: 'a', labels, ownerReferences};
+    put({
+      apiVersion: API_VERSION,
+      kind: 'Domain',
+      metadata,
+      spec: {host: 'h3.test', projectRef: {name: named}},
+    } as Domain);
   };
   const listing = () => places.listing('a/h3.test').map(({metadata}) => metadata.name);
-  domain({[LABEL.managed]: 'true'});
   expect(listing()).toEqual([]);
-  claim();
+  domain('p3');
   expect(listing()).toEqual(['p3']);
+  domain('p0', 'p4');
+  expect(listing()).toEqual(['p4']);
   expect(placed(...all)).toEqual(['p0', 'p1', 'p2']);
-  claim('2026-11-21T13:00:00Z');
+  domain('p0', 'p0'); // which lists another host
   expect(listing()).toEqual([]);
-  claim();
-  domain({});
+  domain('p3', 'p3', {});
   expect(listing()).toEqual([]);
+});
+
+test('a question about one Project reads no others, however many there are', () => {
+  put(namespace('a', {plan: 'pro'}));
+  const all = Array.from({length: 1001}, (_, n) => project(`p${n}`, n));
+  for (const each of all) put(each);
+  for (const each of all.slice(1)) put(route(each));
+  const reads = vi.spyOn(stores.projects, 'get');
+  expect(placed(...all)).toHaveLength(1000);
+  expect(places.has(project('p0'))).toBe(false);
+  expect(reads).not.toHaveBeenCalled();
 });
 
 test('an object that a tenant could name gives no place', () => {

@@ -1,81 +1,109 @@
 /**
  * Which Projects have a place in the plan of their account: the oldest, and those that are published already. Only
- * these Projects are published and have Domains. Every question about them costs at most what the plan allows, because
- * a tenant may create any number of Projects.
+ * these Projects are published and get new Domains. No question about them costs more if there are more Projects,
+ * because a tenant may create any number.
  */
 import {LABEL} from '../../api/names.ts';
-import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
-import {accountOf, holderOf} from '../model/account.ts';
-import type {CachedProject, Project} from '../model/kinds.ts';
+import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
+import {accountOf} from '../model/account.ts';
+import type {CachedProject, Domain, Project} from '../model/kinds.ts';
 import {isManaged, listedHost} from '../model/project-hosts.ts';
+import {AgeRanks} from './age-ranks.ts';
 import type {Operator} from './context.ts';
-import {INDEX, type Stores} from './stores.ts';
+import {INDEX, inNamespace, type Stores} from './stores.ts';
 
 export interface Places {
   has(project: DeepReadonly<Project>): boolean;
   /** The Projects of a namespace that have a place. */
   in(namespace: string): readonly DeepReadonly<CachedProject>[];
-  /** The Projects that may have a Domain for the host: they list it and have a place. `key`: "namespace/host". */
+  /**
+   * The Projects that decide about the Domain of a host: they list it and have a place, or they own the Domain and still
+   * list it. `key`: "namespace/host".
+   */
   listing(key: string): readonly DeepReadonly<CachedProject>[];
+  /** Whether the Project owns the Domain: it never loses the Domain by losing its place. */
+  owns(project: DeepReadonly<Project>, domain: DeepReadonly<Domain> | undefined): boolean;
 }
 
+/** Call it before any controller subscribes, so that it is up to date when the controllers are called. */
 export function createPlaces({stores, config}: Pick<Operator, 'stores' | 'config'>): Places {
-  const {projects, projectAges, namespaces, claims, domains} = stores;
+  const {projects, projectAges, namespaces, domains} = stores;
+  const published = publishedAges(stores);
 
-  /** The keys of the account's Projects that have a place in the plan of the namespace; undefined: all have one. */
-  function limitedTo(namespace: string): Set<string> | undefined {
+  /** The account's namespaces, and how many of its Projects the plan of the namespace publishes. */
+  function limitIn(namespace: string): {own: readonly string[]; max: number} | undefined {
     const object = namespaces.get(namespace);
     if (!object) return undefined;
     const {id, plan} = accountOf(object, config);
     const own = namespaces.byIndex(INDEX.account, id).map(({metadata}) => metadata.name);
-    if (projectAges.count(own) <= plan.maxProjects) return undefined;
-    const published = publishedIn(stores, own);
-    const places = new Set(published);
-    let publishedLater = published.size;
-    for (const [older, key] of projectAges.oldest(own, plan.maxProjects).entries()) {
-      if (published.has(key)) publishedLater--;
-      if (older + publishedLater < plan.maxProjects) places.add(key);
-    }
-    return places;
+    return projectAges.count(own) > plan.maxProjects ? {own, max: plan.maxProjects} : undefined;
   }
 
-  function inNamespace(namespace: string, keys: ReadonlySet<string>): readonly DeepReadonly<CachedProject>[] {
-    return [...keys].flatMap(key => (key.startsWith(`${namespace}/`) ? (projects.get(key) ?? []) : []));
+  function has(project: DeepReadonly<Project>): boolean {
+    const limit = limitIn(project.metadata.namespace ?? '');
+    if (!limit || isPublished(stores, keyOf(project))) return true;
+    const older = (ages: Pick<AgeRanks, 'countOlder'>) =>
+      limit.own.reduce((sum, namespace) => sum + ages.countOlder(namespace, project), 0);
+    const publishedLater = published.count(limit.own) - older(published);
+    return older(projectAges) + publishedLater < limit.max;
   }
 
-  /** The key of the Project for which the namespace holds the host: no plan takes a held host down. */
-  function holding(namespace: string, host: string): string[] {
-    const [object, domain] = [namespaces.get(namespace), domains.get(`${namespace}/${host}`)];
-    const isHeld = object && holderOf(claims.get(host), accountOf(object, config), namespace) === 'us';
-    return isHeld && domain && isManaged(domain) ? [`${namespace}/${domain.spec.projectRef.name}`] : [];
+  function owns({metadata}: DeepReadonly<Project>, domain: DeepReadonly<Domain> | undefined): boolean {
+    if (!domain || !isManaged(domain)) return false;
+    const owners = domain.metadata.ownerReferences ?? [];
+    // After a restore, objects have other UIDs, so the Project that the Domain names counts, too.
+    return owners.some(({uid}) => uid === metadata.uid) || domain.spec.projectRef.name === metadata.name;
   }
 
   return {
-    has: project => limitedTo(project.metadata.namespace ?? '')?.has(keyOf(project)) ?? true,
+    has,
+    owns,
     in: namespace => {
-      const keys = limitedTo(namespace);
-      return keys ? inNamespace(namespace, keys) : projects.byIndex(INDEX.namespace, namespace);
+      const limit = limitIn(namespace);
+      if (!limit) return projects.byIndex(INDEX.namespace, namespace);
+      const few = [projectAges.oldest([namespace], limit.max), published.oldest([namespace], Number.POSITIVE_INFINITY)];
+      return [...new Set(few.flat())].flatMap(key => projects.get(key) ?? []).filter(has);
     },
     listing: key => {
       const [namespace = '', host = ''] = key.split('/');
-      const keys = limitedTo(namespace);
-      if (!keys) return projects.byIndex(INDEX.host, key);
-      for (const held of holding(namespace, host)) keys.add(held);
-      return inNamespace(namespace, keys).filter(project => listedHost(project, host));
+      const domain = domains.get(key);
+      const owners = [...(domain?.metadata.ownerReferences ?? []), ...(domain ? [domain.spec.projectRef] : [])];
+      const owning = owners.flatMap(({name}) => projects.get(`${namespace}/${name}`) ?? []);
+      const listing = owning.filter(project => owns(project, domain) && listedHost(project, host));
+      return [...new Set([...projects.byIndex(INDEX.host, key).filter(has), ...listing])];
     },
   };
 }
 
+function isPublished({routes}: Stores, key: string): boolean {
+  return routes.some(({store}) => store.byIndex(INDEX.defaultHost, key).length > 0);
+}
+
 /**
- * The keys of the Projects with a route, which only the operator creates: its objects are found by their names, too.
+ * The ages of the Projects with a route, which only the operator creates: its objects are found by their names, too.
  */
-function publishedIn({projects, routes}: Stores, namespaces: readonly string[]): Set<string> {
-  const keys = namespaces.flatMap(namespace =>
-    routes.flatMap(({store}) =>
-      store
-        .byIndex(INDEX.defaultHost, namespace)
-        .map(({metadata}) => `${namespace}/${metadata.labels?.[LABEL.project]}`),
-    ),
-  );
-  return new Set(keys.filter(key => projects.get(key)));
+function publishedAges(stores: Stores): AgeRanks {
+  const {projects, routes} = stores;
+  const ages = new AgeRanks();
+  const counted = new Map<string, DeepReadonly<KubeObject>>();
+  const update = (key: string) => {
+    const [was, is] = [counted.get(key), isPublished(stores, key) ? projects.get(key) : undefined];
+    if (was && is && is.metadata.creationTimestamp === was.metadata.creationTimestamp) ages.replace(is);
+    else {
+      if (was) ages.remove(was);
+      if (is) ages.add(is);
+    }
+    if (is) counted.set(key, is);
+    else counted.delete(key);
+  };
+  projects.subscribe(({object}) => update(keyOf(object)));
+  for (const {store} of routes) {
+    store.subscribe(({object, old}) => {
+      for (const version of [object, old]) {
+        const name = version?.metadata.labels?.[LABEL.project];
+        if (version && name !== undefined) update(inNamespace(version, name));
+      }
+    });
+  }
+  return ages;
 }

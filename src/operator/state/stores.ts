@@ -41,7 +41,7 @@ import {
 export interface Stores {
   readonly projects: ReadonlyStore<kinds.CachedProject>;
   /** The Projects of each namespace by age. */
-  readonly projectAges: Pick<AgeRanks, 'count' | 'oldest'>;
+  readonly projectAges: Pick<AgeRanks, 'count' | 'countOlder' | 'oldest'>;
   readonly domains: ReadonlyStore<kinds.Domain>;
   /** The Domains of each namespace by age. */
   readonly domainAges: Pick<AgeRanks, 'count' | 'countOlder'>;
@@ -86,7 +86,8 @@ export interface RouteStore {
 export const INDEX = {
   /**
    * Domains, held hosts, challenges, and requests in progress by host across all namespaces (value: the host); Projects
-   * by each "namespace/host" that they list; the route objects of Domains that match requests, by their host.
+   * that do not wait for their plan, by each "namespace/host" that they list; the route objects of Domains that match
+   * requests, by their host.
    */
   host: 'host',
   /** Route objects by "namespace/np-…", the stem of their names. */
@@ -94,7 +95,7 @@ export const INDEX = {
   namespace: 'namespace',
   /** Route objects by the "namespace/name" of the Services to which they send requests. */
   backend: 'backend',
-  /** Projects by "namespace/host" of their default host; route objects of default hosts by namespace. */
+  /** Projects by "namespace/host" of their default host; its route objects by "namespace/name" of their Project. */
   defaultHost: 'defaultHost',
   /** Domains by "namespace/name" of their Project, except those that are refused whatever the Project says. */
   project: 'project',
@@ -255,7 +256,9 @@ function addIndexes(stores: Stores): void {
 }
 
 function addProjectIndexes({projects}: Stores): void {
-  projects.addIndex(INDEX.host, project => listedHosts(project).map(({host}) => inNamespace(project, host)));
+  projects.addIndex(INDEX.host, project =>
+    waitsForPlan(project) ? [] : listedHosts(project).map(({host}) => inNamespace(project, host)),
+  );
   projects.addIndex(INDEX.service, project =>
     waitsForPlan(project) ? [] : [inNamespace(project, project.spec.service.name)],
   );
@@ -310,7 +313,7 @@ function addRouteIndexes({routes}: Stores, {backends, emptied}: Pick<EdgeProvide
     });
     store.addIndex(INDEX.backend, object => backends(object).map(name => inNamespace(object, name)));
     store.addIndex(INDEX.defaultHost, ({metadata: {name, namespace = '', labels}}) =>
-      labels?.[LABEL.project] !== undefined && routeNameIn(name) ? [namespace] : [],
+      labels?.[LABEL.project] !== undefined && routeNameIn(name) ? [[namespace, labels[LABEL.project]].join('/')] : [],
     );
   }
 }

@@ -18,7 +18,7 @@ let listed: string | undefined;
 beforeEach(() => {
   clock = new ManualClock();
   [reads, listed, readMs] = [0, undefined, READ_MS];
-  const stores = {projectAges: {count: () => count}, projects: {byIndex: () => []}};
+  const stores = {projectAges: {count: () => count}, projects: {get: () => undefined}};
   const places = {listing: () => []};
   unlisted = new UnlistedHosts({stores, places, clock} as unknown as Operator);
 });
@@ -27,7 +27,7 @@ function waitMs(host: string): Promise<number> {
   async function* list() {
     reads += 1;
     await clock.sleep(readMs);
-    yield {items: listed === undefined ? [] : [{metadata: {}, spec: {domains: {primary: listed}}}]};
+    yield {items: listed === undefined ? [] : [{metadata: {name: 'p'}, spec: {domains: {primary: listed}}}]};
   }
   return unlisted.waitMs({client: {list}, signal: new AbortController().signal} as never, `acme/${host}`);
 }
@@ -79,20 +79,30 @@ test.each([
   {what: 'its namespace has another account', labels: {}, taken: ['p', 'q'], want: 1000},
   {what: 'a Project that took a place is gone', labels: ACCOUNT, taken: ['q'], want: 1000},
   {what: 'the cache has given it a place meanwhile', labels: ACCOUNT, taken: ['p', 'q'], hasPlace: true, want: 1000},
+  {what: 'it owns the Domain', labels: ACCOUNT, taken: ['p', 'q'], owns: true, want: 1000},
 ])(
   'a Project without a place does not keep its host if $what: $want',
-  async ({labels, taken, hasPlace = false, want}) => {
+  async ({labels, taken, hasPlace = false, owns = false, want}) => {
     const [namespaceOf, projectOf] = [
       (labels: Record<string, string>) => ({metadata: {name: 'acme', uid: 'n', labels}}),
-      (uid: string) => ({metadata: {uid}, spec: {domains: uid === 'listing' ? {primary: 'a.example'} : undefined}}),
+      (uid: string) => ({
+        metadata: {name: uid, namespace: 'acme', uid},
+        spec: {domains: uid === 'listing' ? {primary: 'a.example'} : undefined},
+      }),
     ];
     const operator = {
       stores: {
         projectAges: {count: () => 3},
-        projects: {byIndex: () => [projectOf('listing')]},
+        projects: {get: () => projectOf('listing')},
+        domains: {get: () => undefined},
         namespaces: {get: () => namespaceOf(ACCOUNT)},
       },
-      places: {in: () => ['p', 'q'].map(projectOf), listing: () => (hasPlace ? [projectOf('listing')] : [])},
+      places: {
+        has: () => false,
+        owns: () => owns,
+        in: () => ['p', 'q'].map(projectOf),
+        listing: () => (hasPlace ? [projectOf('listing')] : []),
+      },
       config: {plans: {small: {}, large: {}}, defaultPlan: 'small'},
       clock,
     };

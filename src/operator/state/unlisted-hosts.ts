@@ -1,16 +1,16 @@
 /**
- * Whether the API server, too, has no Project that lists a host, apart from Projects without a place in the plan. This
+ * Whether the API server, too, has no Project that lists a host, apart from those without a place in the plan that do
+ * not own its Domain. This
  * takes a read of all Projects of the namespace, and a tenant may create any number of them, of any size. If there are
  * many, one reconcile at a time reads them. After a read that took long, the namespace rests.
  */
 import {TtlCache} from '../../base/ttl-cache.ts';
-import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {keyOf} from '../../runtime/kube/object.ts';
 import {accountOf} from '../model/account.ts';
 import {NAMESPACE, PROJECT, type Project} from '../model/kinds.ts';
 import {desiredDomain, listedHost} from '../model/project-hosts.ts';
 import type {ApiAccess, Operator} from './context.ts';
 import {BEHIND_MS, readFresh} from './fresh.ts';
-import {INDEX} from './stores.ts';
 
 /** As many as fit in a page of the API server's answer, unless they are large. */
 const FEW = 500;
@@ -58,22 +58,29 @@ export class UnlistedHosts {
   async #isUnlisted(api: ApiAccess, key: string): Promise<boolean> {
     const {stores, places} = this.#parts;
     const [namespace = '', host = ''] = key.split('/');
-    const listing = () => stores.projects.byIndex(INDEX.host, key).filter(({metadata}) => !metadata.deletionTimestamp);
-    const isByPlan = listing().length > 0;
-    if (isByPlan && !(await this.#isPlanConfirmed(api, namespace))) return false;
-    // Judges by the caches that the API server has just confirmed; they may have changed since the caller did.
-    if (desiredDomain(host, places.listing(key))) return false;
-    const placeless = uidsOf(listing());
-    const placed = uidsOf(isByPlan ? places.in(namespace) : []);
-    const lists = (project: Project) =>
-      !project.metadata.deletionTimestamp &&
-      !placeless.has(project.metadata.uid) &&
-      listedHost(project, host) !== undefined;
+    const isPlaceless = (project: Project) => {
+      const cached = stores.projects.get(keyOf(project));
+      const isKnown = cached !== undefined && cached.metadata.uid === project.metadata.uid;
+      return isKnown && !places.has(cached) && !places.owns(cached, stores.domains.get(key));
+    };
+    const found = new Set<string | undefined>();
+    let isByPlan = false;
     for await (const {items} of api.client.list(PROJECT, {namespace, signal: api.signal})) {
-      if (items.some(lists)) return false;
-      for (const {metadata} of items) placed.delete(metadata.uid);
+      for (const project of items) {
+        const {uid, deletionTimestamp} = project.metadata;
+        found.add(uid);
+        if (deletionTimestamp || listedHost(project, host) === undefined) continue;
+        if (!isPlaceless(project)) return false;
+        isByPlan = true;
+      }
     }
-    return placed.size === 0;
+    if (isByPlan) {
+      // A place may have become free: by another plan, or by a Project that is gone.
+      if (!(await this.#isPlanConfirmed(api, namespace))) return false;
+      if (places.in(namespace).some(({metadata}) => !found.has(metadata.uid))) return false;
+    }
+    // The caches may have changed since the caller judged by them.
+    return desiredDomain(host, places.listing(key)) === undefined;
   }
 
   async #isPlanConfirmed(api: ApiAccess, name: string): Promise<boolean> {
@@ -84,8 +91,4 @@ export class UnlistedHosts {
     const [known, current] = [accountOf(cached, config), accountOf(fresh, config)];
     return known.id === current.id && known.planName === current.planName;
   }
-}
-
-function uidsOf(projects: readonly DeepReadonly<Project>[]): Set<string | undefined> {
-  return new Set(projects.map(({metadata}) => metadata.uid));
 }

@@ -34,13 +34,13 @@ export function changedHosts({object, old}: Delta<HeldHosts>): string[] {
 }
 
 /**
- * The hosts that a Project lists, or listed before: other Projects and Domains may claim them. None while it waits for
- * its plan: a tenant may create any number of such Projects.
+ * The hosts that a Project lists, or listed before: other Projects and Domains may claim them. While it waits for its
+ * plan, only those with a Domain, which it may own: a tenant may create any number of such Projects.
  */
-export function hostKeysOf({object, old = object}: Delta<Project>): Set<string> {
-  if (waitsForPlan(object) && waitsForPlan(old)) return new Set();
-  const hosts = [object, old].flatMap(listedHosts);
-  return new Set(hosts.map(({host}) => inNamespace(object, host)));
+export function hostKeysOf({domains}: Pick<Stores, 'domains'>, {object, old = object}: Delta<Project>): Set<string> {
+  const waits = waitsForPlan(object) && waitsForPlan(old);
+  const keys = [object, old].flatMap(listedHosts).map(({host}) => inNamespace(object, host));
+  return new Set(waits ? keys.filter(key => domains.get(key)) : keys);
 }
 
 /** The holder has lost or released the host, which frees a slot in its plan. */

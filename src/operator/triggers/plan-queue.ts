@@ -1,6 +1,6 @@
 /** Which Domains or Projects are requeued when a slot in a plan becomes free. */
 import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
-import type {KubeObject} from '../../runtime/kube/object.ts';
+import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {accountId, waitsForPlan} from '../model/account.ts';
 import type {Domain, Project} from '../model/kinds.ts';
 import {agesOf} from '../state/age-ranks.ts';
@@ -25,15 +25,18 @@ interface PlanQueue<T extends Limited> {
 /**
  * Requeues the oldest waiting objects in each namespace of the account, because namespaces differ in their plans. The
  * others get no slot before these do. So the end of one object does not requeue 50,000 that a tenant has created beyond
- * its plan.
+ * its plan. `isNext`: whether a slot is all that the object waits for.
  */
 export function planQueue<T extends Limited>(
   stores: Pick<Stores, 'namespaces'>,
   limited: ReadonlyStore<T>,
+  isNext: (object: DeepReadonly<T>) => boolean = () => true,
 ): PlanQueue<T> {
   const waiting = agesOf(limited, waitsForPlan);
   const next = (account = '') =>
-    stores.namespaces.byIndex(INDEX.account, account).flatMap(({metadata}) => waiting.oldest([metadata.name], CALLED));
+    stores.namespaces
+      .byIndex(INDEX.account, account)
+      .flatMap(({metadata}) => waiting.oldest([metadata.name], CALLED, object => isNext(object as DeepReadonly<T>)));
   return {
     next,
     behind: delta =>

@@ -86,7 +86,7 @@ const domainRows: readonly DomainRow[] = [
   ['Accepted', 'False', ['Refused'], 'Degraded', 'InProgress'],
   ['Accepted', 'False', ['Paused'], 'Suspended', 'InProgress'],
   ['Accepted', 'False', ['Outdated'], 'Progressing', 'InProgress'],
-  ['Accepted', 'False', ['InvalidHost', 'ReservedHost', 'HostInOtherProject', 'RemovalHeld'], 'Degraded', 'Failed'],
+  ['Accepted', 'False', ['InvalidHost', 'ReservedHost', 'HostInOtherProject'], 'Degraded', 'Failed'],
   ['Accepted', 'False', ['PlanRequired', 'PlanLimitReached'], 'Degraded', 'Failed'],
   ['Accepted', 'False', ['RedirectLoop', 'RedirectChainTooLong'], 'Degraded', 'Failed'],
   ['Accepted', 'False', ['RedirectTargetNotOurs', 'RedirectStatusUnsupported'], 'Degraded', 'Failed'],
@@ -122,7 +122,6 @@ const domainRows: readonly DomainRow[] = [
   ['CertificateReady', 'False', ['WrongNames', 'IssuerNotAllowed', 'Refused'], 'Degraded', 'InProgress'],
   ['Routed', 'True', ['Serving', 'Redirecting'], 'Healthy', 'Current'],
   ['Routed', 'True', ['Refused'], 'Degraded', 'InProgress', 'served'],
-  ['Routed', 'True', ['RemovalHeld'], 'Degraded', 'InProgress', 'served'],
   ['Routed', 'True', ['Paused'], 'Suspended', 'InProgress', 'served'],
   ['Routed', 'False', ['Paused'], 'Suspended', 'InProgress'],
   ['Routed', 'Unknown', ['Waiting', 'Pending'], 'Progressing', 'InProgress'],
@@ -155,9 +154,6 @@ function domainStatus(step: DomainCondition, special: 'served' | 'late' | undefi
   const continues = step.status === 'True' || special === 'served';
   const steps = types.map((type, index): DomainCondition => {
     if (index === at) return step;
-    if (type === 'CertificateReady' && step.type === 'Routed' && step.reason === 'RemovalHeld') {
-      return {type, status: 'False', reason: 'WrongNames', message: 'WrongNames.'};
-    }
     if (index < at || continues) return {type, status: 'True', reason: DOMAIN_REASONS[type][0], message: 'Done.'};
     return {type, status: 'Unknown', reason: 'Waiting', message: `Waiting for ${step.type}.`};
   });
@@ -187,7 +183,7 @@ const projectRows: readonly (readonly ['True' | 'False', readonly Reason<'Projec
   ['False', ['IngressClassNotFound', 'GatewayNotFound', 'CertManagerMissing'], 'Progressing', 'InProgress'],
   ['False', ['CertificateNotReady', 'Retrying'], 'Progressing', 'InProgress'],
   ['False', ['ServiceWithoutSelector', 'GatewayUnsuitable', 'RouteNotAccepted'], 'Degraded', 'InProgress'],
-  ['False', ['CertificateFailed', 'Refused', 'RemovalHeld'], 'Degraded', 'InProgress'],
+  ['False', ['CertificateFailed', 'Refused'], 'Degraded', 'InProgress'],
 ];
 
 function projectStates(): Row[] {

@@ -108,13 +108,6 @@ export const alertRows: readonly AlertRow[] = [
     rests: [30, 40, 52],
   },
   {
-    alert: 'NameplateRemovalsHeld',
-    metric: 'nameplate_removals_held',
-    values: '0x30 3x20 0x20',
-    fires: [41, 50],
-    rests: [30, 40, 52],
-  },
-  {
     alert: 'NameplatePaused',
     metric: 'nameplate_paused',
     labels: {kind: 'All'},

@@ -82,7 +82,7 @@ export function projectLimitSuite(world: () => OperatorWorld): void {
     await next.live(host);
     await tenant.until('the former holder has no route', () => tenant.ingress(host) === undefined);
     await tenant.until('nor a certificate', () => tenant.certificate(host) === undefined);
-    await tenant.until('nor a Domain that no plan allows', () => tenant.domain(host) === undefined);
+    await tenant.becomes(host, {state: 'Blocked', Accepted: 'PlanLimitReached'});
   });
 
   test('a Domain names two of the Projects that list its host, however many there are', async () => {

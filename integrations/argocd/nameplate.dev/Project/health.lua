@@ -3,7 +3,6 @@ local failed = {
   CertificateFailed = true,
   GatewayUnsuitable = true,
   Refused = true,
-  RemovalHeld = true,
   RouteNotAccepted = true,
   ServiceWithoutSelector = true,
 }
