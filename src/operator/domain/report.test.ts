@@ -2,6 +2,7 @@ import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
 import type {ObjectKey} from '../../runtime/kube/object.ts';
+import {PausedError} from '../model/write-conditions.ts';
 import type {Context} from '../state/context.ts';
 import {Accepted, CaaAllowed, CertificateReady, Claimed, DnsVerified, Probed, Routed} from './conditions.ts';
 import {type Decided, Reporter} from './report.ts';
@@ -15,6 +16,10 @@ interface Found {
   /** Everything that follows the proof is in place. */
   readonly isServed?: boolean;
   readonly key?: string;
+  /** More of the view. */
+  readonly view?: object;
+  /** Why a write of the certificate step failed. */
+  readonly failure?: unknown;
 }
 
 const missing = (value: string) => DnsVerified.no('RecordMissing', `The servers answer ${value}.`);
@@ -41,7 +46,8 @@ function newReport() {
     config: {dns: {propagationSeconds: 3600}},
     events: {event: (_: unknown, type: string, reason: string) => void events.push(`${type} ${reason}`)},
   } as unknown as Context;
-  const report = async ({value, proof = missing(value), isServed = false, key = 'a/a.test'}: Found) => {
+  const report = async (found: Found) => {
+    const {value, proof = missing(value), isServed = false, key = 'a/a.test', view: more, failure} = found;
     const served: Partial<Decided> = {
       claim: {condition: Claimed.yes('2026-11-21T12:00:00Z')},
       certificate: {condition: CertificateReady.issued('2027-01-30T00:00:00Z'), usable: true},
@@ -53,7 +59,7 @@ function newReport() {
       proof: {condition: proof},
       claim: {condition: Claimed.waiting()},
       caa: CaaAllowed.yes('No CAA record forbids it.'),
-      certificate: {condition: CertificateReady.waiting('DNS'), usable: false},
+      certificate: {condition: CertificateReady.waiting('DNS'), usable: false, failure},
       routed: {condition: Routed.waiting('the certificate')},
       probed: {condition: Probed.pending()},
       ...(isServed && served),
@@ -67,8 +73,10 @@ function newReport() {
       nowMs: clock.now(),
       question: {target: 'acct.edge.test', apexProof: 'txt', txtName: '_nameplate.a.test', txtValue: 'token'},
       check: {verdict: {observed, addressesOnly: false}},
+      ...more,
     } as unknown as DomainView;
-    return {wakeAtMs: await reporter.report(context, view, decided), writes};
+    const wakeAtMs = await reporter.report(context, view, decided);
+    return {wakeAtMs, writes, handled: domains.get(key)?.status?.lastHandledVerifyRequest};
   };
   return {clock, report, events};
 }
@@ -103,6 +111,28 @@ test('another outcome is written at once', async () => {
   await report({value: '0'});
   const proof = DnsVerified.no('ConflictingRecord', 'Remove the record.');
   expect(await report({value: '1', proof})).toMatchObject({writes: 2});
+});
+
+test.each([
+  {what: 'DNS was checked for it', verdict: {verified: true}, isHandled: true},
+  {what: 'the last check was for an earlier one', request: 'earlier', verdict: {verified: true}, isHandled: false},
+  {what: 'all servers say no', verdict: {agreed: true}, isHandled: true},
+  {what: 'no server answers, and the condition says so', verdict: {}, proof: missing(''), isHandled: true},
+  {what: 'no server answers, and the condition stays', verdict: {}, isHandled: false},
+  {what: 'a pause holds back its attempt', verdict: {verified: true}, failure: new PausedError(), isHandled: false},
+  {what: 'its attempt is refused', verdict: {verified: true}, failure: new Error('refused'), isHandled: false},
+])('a verify request is handled if $what: $isHandled', async row => {
+  const {request = 'now', verdict, proof = DnsVerified.yes('It has the record.'), failure, isHandled} = row;
+  const check = {request, verdict: {observed: [], addressesOnly: false, ...verdict}};
+  const view = {verifyRequest: 'now', check, account: {plan: {customDomains: true}}};
+  const {handled} = await newReport().report({
+    value: '',
+    proof,
+    failure,
+    view,
+    isServed: proof.status === 'True' && !failure,
+  });
+  expect(handled).toBe(isHandled ? 'now' : undefined);
 });
 
 /** Keys of Domains of one namespace. */

@@ -144,7 +144,7 @@ function statusOf(operator: Operator, view: DomainView, decided: Decided): {stat
   const {accepted, proof, claim, caa, certificate: issued, routed, probed} = decided;
   const steps = [accepted, proof.condition, claim.condition, caa, issued.condition, routed.condition, probed.condition];
   const published = view.published !== undefined || routed.condition.status === 'True';
-  const handled = handledRequest(operator, view);
+  const handled = handledRequest(operator, view, decided);
   const generation = domain.metadata.generation ?? 0;
   const {propagationSeconds} = operator.config.dns;
   const previous = domain.status?.conditions;
@@ -176,8 +176,16 @@ function statusOf(operator: Operator, view: DomainView, decided: Decided): {stat
   return {status, wakeAtMs: progress.stallsAtMs === undefined ? [] : [progress.stallsAtMs]};
 }
 
-/** A request is handled once DNS was checked for it, or immediately if the plan does not include custom domains. */
-function handledRequest({events}: Operator, {verifyRequest, check, account, domain}: DomainView): string | undefined {
+/**
+ * A request is handled once DNS has answered it, and a certificate attempt that it starts has been started; or
+ * immediately if the plan does not include custom domains. A live host keeps its condition through an outage of DNS, and
+ * a write may be held back by a pause, refused, or unanswered: then the request waits, as the checks and writes do.
+ */
+function handledRequest(
+  {events}: Operator,
+  {verifyRequest, check, account, domain}: DomainView,
+  {proof, certificate}: Decided,
+): string | undefined {
   const last = domain.status?.lastHandledVerifyRequest;
   if (!verifyRequest) return last;
   if (!account.plan.customDomains) {
@@ -185,7 +193,10 @@ function handledRequest({events}: Operator, {verifyRequest, check, account, doma
     events.event(domain, 'Warning', 'PlanRequired', 'Verify', note);
     return verifyRequest;
   }
-  return check?.request === verifyRequest ? verifyRequest : last;
+  if (check?.request !== verifyRequest || certificate.failure !== undefined) return last;
+  const {verified, agreed} = check.verdict;
+  const saysWhyNot = proof.condition.status !== 'True';
+  return verified || agreed || saysWhyNot ? verifyRequest : last;
 }
 
 /** Conditions whose messages quote name servers. */
