@@ -49,7 +49,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'operator/approval': [...RECONCILE, 'base', 'runtime/cache'],
   'operator/issuance': [...RECONCILE, 'base', 'dns/dns.ts', 'operator/approval'],
   'operator/sweep': [...RECONCILE, 'operator/issuance'],
-  'operator/apikey': [...RECONCILE, 'api/generated', 'keys', 'runtime/apply'],
+  'operator/apikey': [...RECONCILE, 'base', 'api/generated', 'keys', 'runtime/apply'],
   'operator/project': [...RECONCILE, 'api/generated', 'runtime/apply', 'operator/edge', 'operator/issuance'],
   'operator/domain': [
     ...RECONCILE,

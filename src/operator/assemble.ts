@@ -3,6 +3,7 @@ import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
 import {createDns, type Dns, type Verdict} from '../dns/dns.ts';
+import {KeyWaiters} from '../keys/key-waiters.ts';
 import {parseAddress} from '../probe/address.ts';
 import {createProber, type Prober} from '../probe/prober.ts';
 import {Corrections} from '../runtime/apply/corrections.ts';
@@ -91,6 +92,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     outdated: new Outdated(clock),
     domainRefusals: new Refusals(),
     recordRefusals: new Refusals(),
+    keyWaiters: new KeyWaiters(),
     corrections: new Corrections(clock),
     edge,
     formerEdge,

@@ -18,8 +18,8 @@ const complete: OperatorConfig = {
   },
   defaultHost: {tls: 'ingress-default'},
   plans: {
-    free: {customDomains: false, maxDomains: 0, maxProjects: 10},
-    pro: {customDomains: true, maxDomains: 20, maxProjects: 100},
+    free: {customDomains: false, maxDomains: 0, maxProjects: 10, maxApiKeys: 10},
+    pro: {customDomains: true, maxDomains: 20, maxProjects: 100, maxApiKeys: 100},
   },
   defaultPlan: 'free',
   certificates: {
@@ -123,7 +123,7 @@ test('an empty file is an error that lists all required options', () => {
 
 test('plans of the file replace the default ones', () => {
   const config = parse(`${minimal}plans: {gold: {customDomains: true}}\ndefaultPlan: gold\n`);
-  expect(config.plans).toEqual({gold: {customDomains: true, maxDomains: 20, maxProjects: 100}});
+  expect(config.plans).toEqual({gold: {customDomains: true, maxDomains: 20, maxProjects: 100, maxApiKeys: 100}});
 });
 
 test('a reserve for renewals that leaves nothing for new hosts is an error', () => {

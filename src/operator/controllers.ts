@@ -200,13 +200,17 @@ function addRetentionControllers(manager: Manager, operator: Operator): void {
 }
 
 function addApiKeyController(manager: Manager, operator: Operator): void {
-  const {stores, config} = operator;
+  const {stores, config, keyWaiters} = operator;
+  const queue = planQueue(stores, stores.apiKeys);
   manager
     .controller({name: 'apikey', reconcile: reconcileApiKey(operator), workers: config.controller.workers})
-    .watch(stores.apiKeys, delta => apiKeyAndWhoShares(stores, delta))
-    .watch(stores.keyClaims, delta => holdersOf(stores, delta))
+    .watch(stores.apiKeys, delta => [...apiKeyAndWhoShares(stores, keyWaiters, delta), ...queue.behind(delta)])
+    .watch(stores.keyClaims, delta => holdersOf(keyWaiters, delta))
     .watch(stores.secrets, ({object, old}) => [object, old].flatMap(secret => (secret ? apiKeyKeysOf(secret) : [])))
-    .watch(stores.namespaces, ({object}) => stores.apiKeys.byIndex(INDEX.namespace, object.metadata.name).map(keyOf));
+    .watch(stores.namespaces, delta => [
+      ...(isRelabeled(delta) ? stores.apiKeys.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf) : []),
+      ...queue.leftBy(delta),
+    ]);
   manager
     .controller({name: 'key-claim', reconcile: reconcileKeyClaim(operator), workers: 1})
     .watch(stores.keyClaims, ({object}) => [

@@ -7,6 +7,7 @@ import {Store} from '../../runtime/cache/store.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {INDEX, type Stores} from '../state/stores.ts';
 import {type ClaimContext, claimKeys} from './claim.ts';
+import {KeySecrets} from './read-secret.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 const [CURRENT, PREVIOUS] = ['c'.repeat(64), 'p'.repeat(64)];
@@ -42,7 +43,7 @@ beforeEach(() => {
   const apiKey: APIKey = {apiVersion: API_VERSION, kind: 'APIKey', metadata, spec: {scopes: ['messages:write']}};
   const stores = {keyClaims, apiKeys} as unknown as Stores;
   const {signal} = new AbortController();
-  context = {apiKey, account: 'acme', stores, nowMs: NOW, client, signal};
+  context = {apiKey, account: 'acme', stores, keySecrets: new KeySecrets(), nowMs: NOW, client, signal};
 });
 
 function recorded(account: string, uid: string): void {

@@ -13,16 +13,17 @@ import {isOverlapOver, letGoMs} from '../../keys/validity.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {isAlreadyExists} from '../../runtime/kube/errors.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {SECRET} from '../model/kinds.ts';
 import {readFresh} from '../state/fresh.ts';
 import {INDEX, type Stores} from '../state/stores.ts';
 import {comesBefore, type FirstHolder} from './first-holder.ts';
-import {type IssuedKey, type KeySecret, readKey, secretNameOf, standingOf} from './secret.ts';
+import type {KeySecrets} from './read-secret.ts';
+import type {IssuedKey} from './secret.ts';
 
 export interface ClaimContext {
   readonly apiKey: DeepReadonly<APIKey>;
   readonly account: string;
   readonly stores: Stores;
+  readonly keySecrets: KeySecrets;
   readonly nowMs: number;
   readonly client: KubeClient;
   readonly signal: AbortSignal;
@@ -148,22 +149,19 @@ function mayHave({apiKey, account, nowMs}: ClaimContext, {spec}: DeepReadonly<Ke
  * well.
  */
 async function hasOlderHolder(
-  {apiKey, stores, client, signal}: ClaimContext,
+  {apiKey, stores, keySecrets, client, signal}: ClaimContext,
   {sha256, which}: Wanted,
 ): Promise<boolean> {
   for (const other of stores.apiKeys.byIndex(INDEX.sha256, sha256)) {
     if (other.metadata.uid === apiKey.metadata.uid) continue;
-    const at = {namespace: other.metadata.namespace, name: secretNameOf(other)};
-    const secret = await client.get<KeySecret>(SECRET, at, {signal});
-    const held = secret && heldIn(secret, other, sha256);
+    const found = await keySecrets.find(other, undefined, {client, signal});
+    const held = heldAs(found?.key, sha256);
     if (held && comesBefore({apiKey: other, which: held}, {apiKey, which}, sha256)) return true;
   }
   return false;
 }
 
-function heldIn(secret: KeySecret, apiKey: DeepReadonly<APIKey>, sha256: string): FirstHolder['which'] | undefined {
-  if (standingOf(secret, apiKey, undefined) !== 'ours') return undefined;
-  const key = readKey(secret);
+function heldAs(key: IssuedKey | undefined, sha256: string): FirstHolder['which'] | undefined {
   if (key?.sha256 === sha256) return 'current';
   return key?.previous?.sha256 === sha256 ? 'previous' : undefined;
 }

@@ -11,11 +11,11 @@ import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountId} from '../model/account.ts';
-import {SECRET} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {claimUnrecorded, ignoreAlreadyExists} from './claim.ts';
 import type {FirstHolder} from './first-holder.ts';
-import {createdMs, type KeySecret, readKey, secretNameOf, standingOf} from './secret.ts';
+import {KeySecrets} from './read-secret.ts';
+import {createdMs} from './secret.ts';
 
 /** How many APIKeys are recorded in parallel; each costs two requests. */
 const AT_ONCE = 8;
@@ -62,9 +62,8 @@ async function record(
 ): Promise<void> {
   const namespace = stores.namespaces.get(apiKey.metadata.namespace ?? '');
   if (!namespace || namespace.metadata.deletionTimestamp || apiKey.metadata.deletionTimestamp) return;
-  const at = {namespace: apiKey.metadata.namespace, name: secretNameOf(apiKey)};
-  const secret = await client.get<KeySecret>(SECRET, at, {signal});
-  const key = secret && standingOf(secret, apiKey, undefined) === 'ours' ? readKey(secret) : undefined;
-  const context = {apiKey, account: accountId(namespace), stores, nowMs: clock.now(), client, signal};
+  const keySecrets = new KeySecrets();
+  const key = (await keySecrets.find(apiKey, undefined, {client, signal}))?.key;
+  const context = {apiKey, account: accountId(namespace), stores, keySecrets, nowMs: clock.now(), client, signal};
   if (key) await claimUnrecorded(context, key, which);
 }

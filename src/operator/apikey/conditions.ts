@@ -15,6 +15,7 @@ export const API_KEY_REASONS = {
     'SecretConflict',
     'SecretInvalid',
     'KeyInUse',
+    'PlanLimitReached',
     'Refused',
     'Retrying',
     'Paused',
@@ -26,7 +27,12 @@ type Reason<Type extends keyof typeof API_KEY_REASONS> = (typeof API_KEY_REASONS
 export type ApiKeyCondition = DecidedCondition<ApiKeyConditionType>;
 
 /** Only a person can fix these: the APIKey is Stalled immediately. */
-const STALLED: ReadonlySet<string> = new Set<Reason<'Ready'>>(['SecretConflict', 'SecretInvalid', 'KeyInUse']);
+const STALLED: ReadonlySet<string> = new Set<Reason<'Ready'>>([
+  'SecretConflict',
+  'SecretInvalid',
+  'KeyInUse',
+  'PlanLimitReached',
+]);
 
 const {Active: active, Ready: ready} = conditionBuilders(API_KEY_REASONS);
 
@@ -69,6 +75,10 @@ export const KeyReady = {
   keyInUse: (secret: string) => {
     const message = `Another APIKey held the key in Secret ${secret} before this one, so the key does not work here. Delete the Secret (kubectl delete secret ${secret}). Nameplate then creates a new key.`;
     return ready('False', 'KeyInUse', message);
+  },
+  planLimitReached: (plan: string, limit: number) => {
+    const message = `Plan ${plan} allows ${limit} APIKeys per account, and ${limit} older ones exist. Delete one, or upgrade the plan; Nameplate will then continue automatically.`;
+    return ready('False', 'PlanLimitReached', message);
   },
   refused: (secret: string, message: string, works: boolean) => {
     return ready(works ? 'True' : 'False', 'Refused', explainRefusal(`Secret ${secret}`, message) + kept(works));

@@ -1,15 +1,17 @@
 /** Creates the key in its Secret, replaces it on request, and ends the overlap: every write to the Secret is here. */
 import {randomBytes} from 'node:crypto';
+import {type BackoffPolicy, backoffMs} from '../../base/backoff.ts';
 import type {APIKey} from '../../keys/apikey.ts';
 import {mintKey} from '../../keys/format.ts';
 import {isOverlapOver} from '../../keys/validity.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
-import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
 import {routeNameIn} from '../model/derived-names.ts';
 import {SECRET} from '../model/kinds.ts';
 import {conditionAfter} from '../model/write-conditions.ts';
 import {type ApiKeyCondition, KeyReady} from './conditions.ts';
+import type {FoundSecret, KeySecrets} from './read-secret.ts';
 import {
   buildSecret,
   END_OF_OVERLAP,
@@ -19,12 +21,14 @@ import {
   rotateRequestOf,
   rotationPatch,
   secretNameOf,
-  standingOf,
 } from './secret.ts';
 import {deleteSecret} from './sweep.ts';
 
-/** How often to check whether a foreign Secret, which is not in the cache, still exists on the API server. */
-const CONFLICT_RETRY_MS = 10_000;
+/**
+ * How often to check whether a foreign Secret, which is not in the cache, still exists on the API server: soon after a
+ * person has read the message, and rarely if nobody acts.
+ */
+const CONFLICT_RETRY: BackoffPolicy = {initialMs: 10_000, maxMs: 900_000, factor: 2, jitter: 0.5};
 
 export type Issue =
   | {readonly kind: 'issued'; readonly key: IssuedKey; readonly failed?: FailedWrite}
@@ -49,6 +53,9 @@ interface IssueContext {
   readonly knownUid: string | undefined;
   /** Revoked or expired: no new key is created. */
   readonly ended: boolean;
+  /** How many reconciles in a row have found a foreign Secret. */
+  readonly conflicts: number;
+  readonly keySecrets: KeySecrets;
   readonly nowMs: number;
   /** As in `ReconcileContext`. */
   readonly keepsFailing: boolean;
@@ -59,19 +66,19 @@ interface IssueContext {
 }
 
 export async function issueKey(context: IssueContext): Promise<Issue> {
-  const {apiKey, knownUid, client, signal} = context;
-  const name = secretNameOf(apiKey);
-  const at = {namespace: apiKey.metadata.namespace, name};
-  const secret = await client.get<KeySecret>(SECRET, at, {signal});
-  if (!secret) return await createKey(context);
-  switch (standingOf(secret, apiKey, knownUid)) {
-    case 'foreign':
-      return {kind: 'failed', condition: KeyReady.secretConflict(name), retryMs: CONFLICT_RETRY_MS};
+  const {apiKey, knownUid, conflicts, keySecrets, client, signal} = context;
+  const found = await keySecrets.find(apiKey, knownUid, {client, signal});
+  if (!found) return await createKey(context);
+  switch (found.standing) {
+    case 'foreign': {
+      const retryMs = backoffMs(CONFLICT_RETRY, conflicts + 1, Math.random);
+      return {kind: 'failed', condition: KeyReady.secretConflict(secretNameOf(apiKey)), retryMs};
+    }
     case 'leftover':
-      await deleteSecret(secret, client, signal);
+      await deleteSecret(found.secret, client, signal);
       return await createKey(context);
     case 'ours':
-      return await keepKey(context, secret);
+      return await keepKey(context, found);
   }
 }
 
@@ -91,9 +98,8 @@ async function createKey({apiKey, ended, keepsFailing, building, signal}: IssueC
   return issued(secret, apiKey);
 }
 
-async function keepKey(context: IssueContext, secret: KeySecret): Promise<Issue> {
+async function keepKey(context: IssueContext, {secret, key: found}: FoundSecret): Promise<Issue> {
   const {apiKey, ended, client, signal, nowMs} = context;
-  const found = readKey(secret);
   if (!found) return {kind: 'failed', condition: KeyReady.secretInvalid(secret.metadata.name)};
   const request = rotateRequestOf(apiKey);
   if (request && request !== found.handledRequest && !ended) return await rotateKey(context, secret, found);
@@ -103,19 +109,20 @@ async function keepKey(context: IssueContext, secret: KeySecret): Promise<Issue>
   return {kind: 'issued', key};
 }
 
-async function rotateKey(context: IssueContext, secret: KeySecret, found: IssuedKey): Promise<Issue> {
+async function rotateKey(context: IssueContext, secret: DeepReadonly<KubeObject>, found: IssuedKey): Promise<Issue> {
   const {apiKey, keepsFailing, building, signal, nowMs} = context;
   const key = mintKey(randomBytes);
   const patch = rotationPatch(secret, {apiKey, issued: found, key, nowMs});
   try {
-    return issued(await building.patch<KeySecret>(SECRET, objectKey(secret), patch, {signal}), apiKey);
+    const {metadata} = await building.patch(SECRET, objectKey(secret), patch, {signal, metadataOnly: true});
+    return issued({metadata, data: patch.data}, apiKey);
   } catch (error) {
     const failed = failedWrite(error, {name: secret.metadata.name, key, works: true, keepsFailing});
     return {kind: 'issued', key: found, failed};
   }
 }
 
-function issued(secret: KeySecret, {metadata}: DeepReadonly<APIKey>): Issue {
+function issued(secret: Pick<DeepReadonly<KeySecret>, 'metadata' | 'data'>, {metadata}: DeepReadonly<APIKey>): Issue {
   const key = readKey(secret);
   if (!key) throw new Error(`APIKey ${metadata.namespace}/${metadata.name}: what was minted is no key`);
   return {kind: 'issued', key};

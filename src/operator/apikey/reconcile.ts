@@ -14,15 +14,18 @@ import type {Operator} from '../state/context.ts';
 import {heldBack, isPausedNamespace} from '../state/paused.ts';
 import {INDEX} from '../state/stores.ts';
 import {claimKeys} from './claim.ts';
+import {KeyReady} from './conditions.ts';
 import {type Issue, issueKey} from './issue.ts';
+import {type Limit, limitBefore} from './plan-limit.ts';
+import {KeySecrets} from './read-secret.ts';
 import {apiKeyStatus} from './status.ts';
 import {sweepLeftovers, sweepSecrets} from './sweep.ts';
 
 /** Keys are "namespace/name", of existing APIKeys and of deleted ones that left a Secret behind. */
 export function reconcileApiKey(operator: Operator): Reconcile {
-  const {stores, clock} = operator;
-  /** The uid of each APIKey that this process has seen, until its Secret is gone too. */
-  const known = new Map<string, string | undefined>();
+  const {stores, clock, keyWaiters} = operator;
+  const known = new Map<string, Known>();
+  const keySecrets = new KeySecrets();
   return async (key, {client, signal, keepsFailing}) => {
     // While its kind is not installed, an APIKey or a record that is missing from the cache is not gone.
     if (stores.apiKeys.state !== 'synced' || stores.keyClaims.state !== 'synced') return after(1000);
@@ -32,6 +35,8 @@ export function reconcileApiKey(operator: Operator): Reconcile {
     if (!apiKey || apiKey.metadata.deletionTimestamp) {
       const outcome = await sweepSecrets(secrets, {wasSeen: known.has(key), nowMs, client, signal});
       known.delete(key);
+      keySecrets.forget(key);
+      keyWaiters.leave(key);
       return outcome;
     }
     const namespace = stores.namespaces.get(apiKey.metadata.namespace ?? '');
@@ -41,20 +46,39 @@ export function reconcileApiKey(operator: Operator): Reconcile {
     // refuses keys.
     if (!stores.keyClaims.get(COMPLETE)) return after(1000);
     const ended = endOf(apiKey, nowMs) !== undefined;
-    const knownUid = known.get(key);
+    const {uid: knownUid, conflicts = 0} = known.get(key) ?? {};
     await sweepLeftovers(secrets, apiKey, {knownUid, client, signal});
     const isPaused = isPausedNamespace(operator, namespace.metadata.name);
     const {client: building} = heldBack({...operator, client, signal}, isPaused);
-    const issue = await issueKey({apiKey, knownUid, ended, nowMs, keepsFailing, client, building, signal});
-    known.set(key, apiKey.metadata.uid);
+    const limit = limitBefore(operator, apiKey, namespace, nowMs);
+    const context = {apiKey, knownUid, ended, conflicts, keySecrets, nowMs, keepsFailing, client, building, signal};
+    const issue = limit ? beyondPlan(limit) : await issueKey(context);
+    known.set(key, {uid: apiKey.metadata.uid, conflicts: hasConflict(issue) ? conflicts + 1 : 0});
     const account = accountId(namespace);
-    const claim = {apiKey, account, stores, nowMs, client, signal};
-    const held = await claimKeys(claim, issue.kind === 'issued' ? issue.key : undefined);
+    const issued = issue.kind === 'issued' ? issue.key : undefined;
+    if (issued) keyWaiters.wait(key, issued.sha256);
+    const held = await claimKeys({apiKey, account, stores, keySecrets, nowMs, client, signal}, issued);
+    if (!issued || held.has(issued.sha256)) keyWaiters.leave(key);
     const status = apiKeyStatus(apiKey, {account, issue, held, nowMs});
     const {changed} = await applyStatusIfChanged(client, API_KEY, apiKey, status, {signal});
     if (changed) announce(operator, apiKey, status);
     return wakeAt(apiKey, issue, nowMs);
   };
+}
+
+/** Of an APIKey that this process has seen, until its Secret is gone too. */
+interface Known {
+  readonly uid: string | undefined;
+  /** As in `IssueContext`. */
+  readonly conflicts: number;
+}
+
+function beyondPlan({plan, limit}: Limit): Issue {
+  return {kind: 'failed', condition: KeyReady.planLimitReached(plan, limit)};
+}
+
+function hasConflict(issue: Issue): boolean {
+  return issue.kind === 'failed' && issue.condition.reason === 'SecretConflict';
 }
 
 /** An Event for each change that a person would want to see in `kubectl describe`. No Event contains the key. */

@@ -63,9 +63,9 @@ export function buildSecret(apiKey: DeepReadonly<APIKey>, key: string): KeySecre
 
 /** A JSON merge patch at the resourceVersion that was read: the Secret's key becomes the previous one. */
 export function rotationPatch(
-  secret: DeepReadonly<KeySecret>,
+  secret: DeepReadonly<KubeObject>,
   {apiKey, issued, key, nowMs}: {apiKey: DeepReadonly<APIKey>; issued: IssuedKey; key: string; nowMs: number},
-): Record<string, unknown> {
+): {readonly metadata: object; readonly data: {readonly key: string}} {
   const {overlapSeconds = DEFAULT_OVERLAP_SECONDS} = apiKey.spec.rotation ?? {};
   const overlaps = overlapSeconds > 0;
   const annotations = {
@@ -83,7 +83,7 @@ export const END_OF_OVERLAP = {
 };
 
 /** Undefined if the Secret holds no key. The operator has the key in memory only for the time of this call. */
-export function readKey({metadata, data}: DeepReadonly<KeySecret>): IssuedKey | undefined {
+export function readKey({metadata, data}: Pick<DeepReadonly<KeySecret>, 'metadata' | 'data'>): IssuedKey | undefined {
   const key = Buffer.from(data?.key ?? '', 'base64').toString();
   if (!isKey(key)) return undefined;
   const {annotations = {}} = metadata;
@@ -110,7 +110,7 @@ export function isKeySecret({metadata}: Pick<DeepReadonly<KubeObject>, 'metadata
  * - leftover: created for a deleted APIKey of the same name; deleting an APIKey ends its key permanently.
  * - foreign: not created by the operator, which never changes it.
  */
-type Standing = 'ours' | 'leftover' | 'foreign';
+export type Standing = 'ours' | 'leftover' | 'foreign';
 
 /** `knownUid`: the uid that this process last saw the APIKey of this name have. */
 export function standingOf(

@@ -57,6 +57,7 @@ const plan = object('What accounts on the plan may do.', {
     [0, 100_000],
     'How many Projects of one account are published. The oldest ones come first.',
   ),
+  maxApiKeys: integer(100, [0, 100_000], 'How many APIKeys of one account get a key. The oldest ones come first.'),
 });
 
 export const plans = {
@@ -69,8 +70,8 @@ export const plans = {
     examples: ['pro'],
   },
   default: {
-    free: {customDomains: false, maxDomains: 0, maxProjects: 10},
-    pro: {customDomains: true, maxDomains: 20, maxProjects: 100},
+    free: {customDomains: false, maxDomains: 0, maxProjects: 10, maxApiKeys: 10},
+    pro: {customDomains: true, maxDomains: 20, maxProjects: 100, maxApiKeys: 100},
   },
   description: 'The plans, by name. The label nameplate.dev/plan of a namespace names its plan.',
 } satisfies Schema;

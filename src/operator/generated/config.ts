@@ -67,6 +67,10 @@ export interface OperatorConfig {
        * How many Projects of one account are published. The oldest ones come first.
        */
       readonly maxProjects: number;
+      /**
+       * How many APIKeys of one account get a key. The oldest ones come first.
+       */
+      readonly maxApiKeys: number;
     };
   };
   /**

@@ -42,7 +42,7 @@ export function plansWithDomains(config: OperatorConfig): string[] {
   return Object.entries(config.plans).flatMap(([name, plan]) => (plan.customDomains ? [name] : []));
 }
 
-/** Whether a Domain or a Project waits for a slot in the plan, according to its status. */
+/** Whether a Domain, a Project, or an APIKey waits for a slot in the plan, according to its status. */
 export function waitsForPlan({status}: DeepReadonly<{status?: {conditions?: Condition[]}}>): boolean {
   return (status?.conditions ?? []).some(
     ({status: state, reason}) => state === 'False' && reason === 'PlanLimitReached',

@@ -1,6 +1,7 @@
 import type {Logger} from 'pino';
 import type {Clock} from '../../base/clock.ts';
 import type {DnsScheduler} from '../../dns/dns.ts';
+import type {KeyWaiters} from '../../keys/key-waiters.ts';
 import type {Prober} from '../../probe/prober.ts';
 import type {Corrections} from '../../runtime/apply/corrections.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
@@ -32,6 +33,7 @@ export interface Operator {
   readonly domainRefusals: Refusals;
   /** Of HeldHosts, by namespace. */
   readonly recordRefusals: Refusals;
+  readonly keyWaiters: KeyWaiters;
   readonly corrections: Corrections;
   readonly edge: EdgeProvider;
   readonly formerEdge: FormerEdge;

@@ -50,6 +50,8 @@ export interface Stores {
   /** One per namespace, for the admission policy on challenges. */
   readonly heldHosts: ReadonlyStore<kinds.HeldHosts>;
   readonly apiKeys: ReadonlyStore<APIKey>;
+  /** The APIKeys of each namespace by age. */
+  readonly apiKeyAges: Pick<AgeRanks, 'count' | 'countOlder'>;
   /** Keyed by the hash of the key. */
   readonly keyClaims: ReadonlyStore<KeyClaim>;
   readonly namespaces: ReadonlyStore<KubeObject>;
@@ -104,7 +106,7 @@ export const INDEX = {
   /** Projects that do not wait for their plan, by "namespace/name" of their Service. */
   service: 'service',
   redirectTo: 'redirectTo',
-  /** Domains and APIKeys by "Condition/Reason" of what they wait for, across all namespaces. */
+  /** Domains by "Condition/Reason" of what they wait for, across all namespaces. */
   waitsFor: 'waitsFor',
   /** Namespaces and claims by account, but no released claims, of which an account may have any number. */
   account: 'account',
@@ -126,7 +128,7 @@ export const INDEX = {
   paused: 'paused',
   /** Projects with a pause that do not wait for their plan, by "namespace/host" of each of their hosts. */
   pausedHost: 'pausedHost',
-  /** Secrets by the "namespace/name" of their APIKey. */
+  /** Secrets and key claims by the "namespace/name" of their APIKey. */
   apiKey: 'apiKey',
   /** Certificate requests by CA account: undecided ones, and those approved without a claim. */
   undecided: 'undecided',
@@ -156,6 +158,7 @@ export function createStores(
     transform: project => withDefaultHost(slimMetadata(project), names),
   });
   const domains = manager.cache(kinds.DOMAIN, {transform: slimMetadata});
+  const apiKeys = manager.cache(API_KEY, {transform: slimMetadata});
   const stores: Stores = {
     projects,
     projectAges: agesOf(projects),
@@ -163,7 +166,8 @@ export function createStores(
     domainAges: agesOf(domains),
     claims: manager.cache(kinds.DOMAIN_CLAIM, {transform: claim => ({...claim, metadata: exact(claim.metadata)})}),
     heldHosts: manager.cache(kinds.HELD_HOSTS, {transform: slimHeldHosts}),
-    apiKeys: manager.cache(API_KEY, {transform: slimMetadata}),
+    apiKeys,
+    apiKeyAges: agesOf(apiKeys),
     keyClaims: manager.cache(KEY_CLAIM),
     namespaces: manager.cache(kinds.NAMESPACE, {metadataOnly: true, transform: slimMetadata}),
     services: manager.cache(kinds.SERVICE, {...OTHERS, transform: slimService}),
@@ -291,11 +295,11 @@ function addDomainIndexes({domains}: Stores): void {
 function addKeyIndexes({apiKeys, keyClaims, secrets}: Stores): void {
   apiKeys.addIndex(INDEX.sha256, hashesOf);
   apiKeys.addIndex(INDEX.namespace, apiKey => [apiKey.metadata.namespace ?? '']);
-  apiKeys.addIndex(INDEX.waitsFor, ({status}) => waitingReasons(status));
   keyClaims.addIndex(INDEX.ending, ({spec: {account = '', releasedAt, validUntil}}) =>
     (releasedAt ?? validUntil) === undefined ? [] : [account],
   );
   keyClaims.addIndex(INDEX.namespace, ({spec: {namespace}}) => (namespace === undefined ? [] : [namespace]));
+  keyClaims.addIndex(INDEX.apiKey, ({spec: {namespace, name}}) => (name === undefined ? [] : [`${namespace}/${name}`]));
   keyClaims.addIndex(INDEX.uid, ({spec: {uid}}) => (uid === undefined ? [] : [uid]));
   secrets.addIndex(INDEX.apiKey, apiKeyKeysOf);
 }

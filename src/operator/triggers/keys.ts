@@ -2,6 +2,7 @@
 import {isDeepStrictEqual} from 'node:util';
 import {LABEL} from '../../api/names.ts';
 import {type APIKey, hashesOf} from '../../keys/apikey.ts';
+import type {KeyWaiters} from '../../keys/key-waiters.ts';
 import type {KeyClaim} from '../../keys/keyclaim.ts';
 import type {Delta} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
@@ -100,22 +101,25 @@ export function domainKeysOf({object, old}: Delta<KubeObject>): string[] {
   return [object, old].flatMap(version => (version && domainKeyOf(version)) ?? []);
 }
 
-/** The APIKeys of the record, now and before, and, if a key may have become free, those that were refused a key. */
-export function holdersOf({apiKeys}: Stores, {type, object, old}: Delta<KeyClaim>): Set<string> {
+/** The APIKeys of the record, now and before, and, if its key may have become free, those that were refused that key. */
+export function holdersOf(waiters: KeyWaiters, {type, object, old}: Delta<KeyClaim>): Set<string> {
   if (type === 'added') return new Set(); // the reconcile of its APIKey added it
   const holders = [object, old].flatMap(claim =>
     claim?.spec.name === undefined ? [] : [`${claim.spec.namespace}/${claim.spec.name}`],
   );
   const isFreed = type === 'deleted' || object.spec.releasedAt !== undefined;
-  const refused = isFreed ? apiKeys.byIndex(INDEX.waitsFor, 'Ready/KeyInUse').map(keyOf) : [];
-  return new Set([...holders, ...refused]);
+  return new Set([...holders, ...(isFreed ? waiters.of(object.metadata.name) : [])]);
 }
 
-/** The APIKey, those that show the same key, and, if a key became free, those that were refused one. */
-export function apiKeyAndWhoShares({apiKeys}: Stores, {type, object, old}: Delta<APIKey>): Set<string> {
+/** The APIKey and, if it shows other keys than before, those that show the same one, or were refused one of them. */
+export function apiKeyAndWhoShares(
+  {apiKeys}: Stores,
+  waiters: KeyWaiters,
+  {type, object, old}: Delta<APIKey>,
+): Set<string> {
   const [now, before] = [hashesOf(object), old ? hashesOf(old) : []];
-  const others = now.flatMap(hash => apiKeys.byIndex(INDEX.sha256, hash));
-  const isFreed = type === 'deleted' ? now.length > 0 : before.some(hash => !now.includes(hash));
-  const refused = isFreed ? apiKeys.byIndex(INDEX.waitsFor, 'Ready/KeyInUse') : [];
-  return new Set([object, ...others, ...refused].map(keyOf));
+  const shown = type === 'deleted' ? [] : now.filter(hash => !before.includes(hash));
+  const freed = type === 'deleted' ? now : before.filter(hash => !now.includes(hash));
+  const others = shown.flatMap(hash => apiKeys.byIndex(INDEX.sha256, hash));
+  return new Set([...[object, ...others].map(keyOf), ...freed.flatMap(hash => waiters.of(hash))]);
 }

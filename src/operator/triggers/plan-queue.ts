@@ -1,4 +1,5 @@
-/** Which Domains or Projects are requeued when a slot in a plan becomes free. */
+/** Which Domains, Projects, or APIKeys are requeued when a slot in a plan becomes free. */
+import type {APIKey} from '../../keys/apikey.ts';
 import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {accountId, waitsForPlan} from '../model/account.ts';
@@ -6,7 +7,7 @@ import type {Domain, Project} from '../model/kinds.ts';
 import {agesOf} from '../state/age-ranks.ts';
 import {accountIn, INDEX, type Stores} from '../state/stores.ts';
 
-type Limited = Domain | Project;
+type Limited = Domain | Project | APIKey;
 
 /**
  * How many waiting objects to requeue: more than the slots that can become free before the cache shows who took them.

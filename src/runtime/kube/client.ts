@@ -61,8 +61,12 @@ export type WriteGate = () => number;
  * signal's reason.
  */
 export interface KubeClient {
-  /** Undefined if the object does not exist. */
-  get<T extends KubeObject>(resource: ResourceType<T>, key: ObjectKey, options?: CallOptions): Promise<T | undefined>;
+  /** Undefined if the object does not exist. `metadataOnly`: without its content. */
+  get<T extends KubeObject>(
+    resource: ResourceType<T>,
+    key: ObjectKey,
+    options?: CallOptions & {readonly metadataOnly?: boolean},
+  ): Promise<T | undefined>;
   /** Pages of one consistent list. The next page may be requested while the last is processed. */
   list<T extends KubeObject>(resource: ResourceType<T>, options?: ListOptions): AsyncIterable<ListPage<T>>;
   /** POST: exactly one of several racing creators wins. The others get AlreadyExists. */

@@ -104,9 +104,14 @@ class HttpClient implements KubeClient {
     this.#mode = mode;
   }
 
-  async get<T extends KubeObject>(resource: ResourceType<T>, key: ObjectKey, options: CallOptions = {}) {
+  async get<T extends KubeObject>(
+    resource: ResourceType<T>,
+    key: ObjectKey,
+    options: CallOptions & {readonly metadataOnly?: boolean} = {},
+  ) {
     try {
-      return await this.#connection.exchange<T>({method: 'GET', path: objectPath(resource, key)}, options);
+      const accept = options.metadataOnly ? METADATA : JSON_TYPE;
+      return await this.#connection.exchange<T>({method: 'GET', path: objectPath(resource, key), accept}, options);
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw error;

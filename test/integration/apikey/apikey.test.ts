@@ -4,6 +4,7 @@
  * leaked.
  */
 import {afterAll, beforeAll, describe} from 'vitest';
+import {costSuite} from './cost.suite.ts';
 import {keyDisturbanceSuite} from './disturbance.suite.ts';
 import {endSuite} from './end.suite.ts';
 import {issueSuite} from './issue.suite.ts';
@@ -25,4 +26,5 @@ describe.concurrent('a key ends', () => endSuite(shared));
 describe.concurrent('a key is replaced', () => rotationSuite(shared));
 describe.concurrent('the rights of the messages API', () => rightsSuite(shared));
 describe('what disturbs all', () => keyDisturbanceSuite(shared));
+describe('what keys cost', () => costSuite(shared));
 describe('in all that was written', () => secrecySuite(shared));

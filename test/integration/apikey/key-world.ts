@@ -162,6 +162,7 @@ function configOf(keyFile: string) {
     platform: {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN, keyFile},
     certificates: {issuerRef: {name: 'none'}},
     dns: {mode: 'recursive', recursives: ['127.0.0.1:53']}, // nobody has a domain here
+    plans: {free: {}, few: {maxApiKeys: 2}, many: {maxApiKeys: 400}, none: {maxApiKeys: 0}},
     controller: {leaderElection: {enabled: false}},
     log: {level: 'debug'},
   };

@@ -250,6 +250,7 @@ const keyRows: readonly KeyRow[] = [
   ['NotIssued', 'False', 'SecretConflict', 'Degraded', 'Failed'],
   ['NotIssued', 'False', 'SecretInvalid', 'Degraded', 'Failed'],
   ['NotIssued', 'False', 'KeyInUse', 'Degraded', 'Failed'],
+  ['NotIssued', 'False', 'PlanLimitReached', 'Degraded', 'Failed'],
 ];
 
 function keyStates(): Row[] {
