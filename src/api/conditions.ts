@@ -49,16 +49,23 @@ export function findCondition<T extends {type: string}>(
   return conditions?.find(condition => condition.type === type);
 }
 
-/** Sets each condition's generation and times. lastTransitionTime changes only if the status changed. */
+/** Stands in a command of a message for the namespace of the object, so that the command runs as it is shown. */
+export const IN_NAMESPACE = '-n NAMESPACE';
+
+/**
+ * Sets each condition's generation and times, and the namespace in the commands of its message. lastTransitionTime
+ * changes only if the status changed.
+ */
 export function settleConditions(
   previous: readonly Readonly<Condition>[] | undefined,
   decided: readonly DecidedCondition[],
-  generation: number,
+  {generation = 0, namespace = ''}: {readonly generation?: number; readonly namespace?: string},
   nowMs: number,
 ): Condition[] {
   return decided.map(next => {
     const before = findCondition(previous, next.type);
     const lastTransitionTime = before?.status === next.status ? before.lastTransitionTime : timestamp(nowMs);
-    return {...next, observedGeneration: generation, lastTransitionTime};
+    const message = next.message.replaceAll(IN_NAMESPACE, `-n ${namespace}`);
+    return {...next, message, observedGeneration: generation, lastTransitionTime};
   });
 }

@@ -5,6 +5,7 @@ import {once} from 'node:events';
 import {extname, join} from 'node:path';
 import {parseArgs} from 'node:util';
 import {findCondition} from '../api/conditions.ts';
+import {parseHost} from '../dns/dns.ts';
 import {
   COMMAND_EXIT,
   type CommandContext,
@@ -105,7 +106,7 @@ async function run(invocation: Invocation): Promise<number> {
   try {
     if (command === 'status') return await status(context, name);
     if (command === 'records') return await records(context, name, (output ?? 'table') as Format);
-    const host = (name ?? '').toLowerCase().replace(/\.$/, '');
+    const host = hostNamed(name ?? '');
     if (command === 'why') return await why(context, host);
     if (command === 'verify') return await verify(context, host);
     return await check(context, host, rest);
@@ -116,6 +117,13 @@ async function run(invocation: Invocation): Promise<number> {
   } finally {
     await client.close();
   }
+}
+
+/** As in the Domain's name. A host in another script gets its A-labels from parseHost, for the Project to list. */
+function hostNamed(text: string): string {
+  const parsed = parseHost(text);
+  if (!parsed.ok && /[^\x20-\x7e]/.test(text)) throw new UsageError(parsed.problem);
+  return text.toLowerCase().replace(/\.$/, '');
 }
 
 /** Whether an error comes from a passed deadline. */

@@ -66,7 +66,7 @@ export interface ProjectStatus {
    */
   url?: string;
   /**
-   * All custom hosts of the project and their states. For details, run kubectl describe domain HOST.
+   * All custom hosts of the project and their states. For details, run kubectl describe domain -n NAMESPACE HOST.
    */
   domains?: {
     /**

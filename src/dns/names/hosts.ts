@@ -52,9 +52,10 @@ function problemOfHost(host: string): string | undefined {
 function problemOfUnicode(host: string): string {
   const ascii = domainToASCII(host);
   const usable = ascii !== '' && ascii.split('.').every(label => problemOfLabel(label) === undefined);
-  return usable
-    ? `internationalized names must be A-labels: write ${ascii}`
-    : 'the host has characters that are not allowed in a domain name';
+  if (usable) return `internationalized names must be A-labels: write ${ascii}`;
+  const [strange = ''] = host.match(/[^\x20-\x7e]/u) ?? [];
+  const code = strange.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0');
+  return `the host has a character that no domain name can have (U+${code}): remove it`;
 }
 
 function problemOfLabel(label: string): string | undefined {
@@ -62,7 +63,10 @@ function problemOfLabel(label: string): string | undefined {
   if (label.length > MAX_LABEL) return `the label ${label.slice(0, 20)}... is longer than ${MAX_LABEL} characters`;
   if (label.includes('_'))
     return `the label ${label} has an underscore: host names have only letters, digits, and hyphens`;
-  if (!/^[a-z0-9-]+$/.test(label)) return `the label ${label} may have only letters, digits, and hyphens`;
+  if (label.includes(' ')) return `the label ${label} has a space: remove it`;
+  const [strange] = label.match(/[^a-z0-9-]/) ?? [];
+  if (strange !== undefined)
+    return `the label ${label} has a ${strange}: labels have only letters, digits, and hyphens`;
   if (label.startsWith('-') || label.endsWith('-')) return `the label ${label} starts or ends with a hyphen`;
   if (label.slice(2, 4) !== '--') return undefined;
   if (!label.startsWith('xn--')) return `the label ${label} has hyphens in positions 3 and 4: CAs reject such names`;

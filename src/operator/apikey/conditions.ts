@@ -1,5 +1,5 @@
 /** Every condition of an APIKey, with its closed set of reasons and a message that says who must do what next. */
-import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
+import {conditionBuilders, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {explainRefusal, explainRetrying} from '../model/write-conditions.ts';
 
@@ -42,7 +42,7 @@ export const Active = {
   yes: (expiresAt: string | undefined) =>
     active('True', 'Active', `The key works${expiresAt ? ` until ${expiresAt}` : ''}.`),
   rotating: (name: string, validUntil: string) => {
-    const message = `The new key works, and the previous one works until ${validUntil}. Give the new key to every client by then. To end the previous key now, run: kubectl patch apikey ${name} --type merge -p '{"spec":{"rotation":{"overlapSeconds":0}}}'`;
+    const message = `The new key works, and the previous one works until ${validUntil}. Give the new key to every client by then. To end the previous key now, run: kubectl patch apikey ${IN_NAMESPACE} ${name} --type merge -p '{"spec":{"rotation":{"overlapSeconds":0}}}'`;
     return active('True', 'Rotating', message);
   },
   revoked: () => active('False', 'Revoked', `The key was revoked by spec.revoked. ${ANOTHER}`),
@@ -55,13 +55,13 @@ export const Active = {
 
 export const KeyReady = {
   issued: (name: string, secret: string) => {
-    const message = `The key is in Secret ${secret}: kubectl get secret ${secret} -o jsonpath='{.data.key}' | base64 -d. To replace it, run: kubectl annotate --overwrite apikey ${name} ${ANNOTATION.rotateRequestedAt}="$(date +%s)"`;
+    const message = `The key is in Secret ${secret}: kubectl get secret ${IN_NAMESPACE} ${secret} -o jsonpath='{.data.key}' | base64 -d. To replace it, run: kubectl annotate --overwrite apikey ${IN_NAMESPACE} ${name} ${ANNOTATION.rotateRequestedAt}="$(date +%s)"`;
     return ready('True', 'Issued', message);
   },
   revoked: () => ready('True', 'Revoked', `The key is revoked, as specified. ${ANOTHER}`),
   expired: (expiresAt: string) => ready('True', 'Expired', `The key expired at ${expiresAt}, as specified.`),
   secretConflict: (secret: string) => {
-    const message = `Secret ${secret} already exists and was not created for this APIKey, so Nameplate does not change it. Inspect it (kubectl describe secret ${secret}) and delete it; Nameplate will then continue automatically. Or create another APIKey with a different spec.secretName.`;
+    const message = `Secret ${secret} already exists and was not created for this APIKey, so Nameplate does not change it. Inspect it (kubectl describe secret ${IN_NAMESPACE} ${secret}) and delete it; Nameplate will then continue automatically. Or create another APIKey with a different spec.secretName.`;
     return ready('False', 'SecretConflict', message);
   },
   secretNameReserved: (secret: string) => {
@@ -69,11 +69,11 @@ export const KeyReady = {
     return ready('False', 'SecretConflict', message);
   },
   secretInvalid: (secret: string) => {
-    const message = `The value of 'key' in Secret ${secret} is not a key that Nameplate created. Restore the key, or delete the Secret (kubectl delete secret ${secret}). Nameplate then creates a new key.`;
+    const message = `The value of 'key' in Secret ${secret} is not a key that Nameplate created. Restore the key, or delete the Secret (kubectl delete secret ${IN_NAMESPACE} ${secret}). Nameplate then creates a new key.`;
     return ready('False', 'SecretInvalid', message);
   },
   keyInUse: (secret: string) => {
-    const message = `Another APIKey held the key in Secret ${secret} before this one, so the key does not work here. Delete the Secret (kubectl delete secret ${secret}). Nameplate then creates a new key.`;
+    const message = `Another APIKey held the key in Secret ${secret} before this one, so the key does not work here. Delete the Secret (kubectl delete secret ${IN_NAMESPACE} ${secret}). Nameplate then creates a new key.`;
     return ready('False', 'KeyInUse', message);
   },
   planLimitReached: (plan: string, limit: number) => {

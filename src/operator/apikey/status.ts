@@ -32,7 +32,7 @@ export function apiKeyStatus(apiKey: DeepReadonly<APIKey>, facts: ApiKeyFacts): 
     ...(held && {prefix: held.prefix, sha256: held.sha256}),
     ...(previous && {previous}),
     ...(handled && {lastHandledRotateRequest: handled}),
-    conditions: settleConditions(apiKey.status?.conditions, conditions, generation, nowMs),
+    conditions: settleConditions(apiKey.status?.conditions, conditions, apiKey.metadata, nowMs),
   };
 }
 

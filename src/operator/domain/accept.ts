@@ -28,8 +28,18 @@ export function accept(operator: Operator, view: DomainView): DomainCondition {
     refusal ??
     refuseRedirect(operator, view, project) ??
     outdated(operator, view) ??
-    Accepted.yes(project.metadata.name)
+    accepted(operator, view, project.metadata.name)
   );
+}
+
+function accepted({config}: Operator, {account}: DomainView, project: string): DomainCondition {
+  if (account.plan.customDomains) return Accepted.yes(project);
+  return Accepted.yesDespitePlan(project, shownPlan(account), plansWithDomains(config));
+}
+
+function shownPlan({planName, unknownPlan}: DomainView['account']): string {
+  if (unknownPlan === undefined) return planName;
+  return `${planName} (its label names the plan '${unknownPlan}', which does not exist)`;
 }
 
 /** The Domain differs from what its Projects list, and the change is late: says why, as far as that is known. */
@@ -74,14 +84,8 @@ function refuseNewHost(
   project: DeepReadonly<Project>,
 ): DomainCondition | undefined {
   const {account, domain} = view;
-  const {plan, planName, unknownPlan} = account;
-  if (!plan.customDomains) {
-    const shown =
-      unknownPlan === undefined
-        ? planName
-        : `${planName} (its label names the plan '${unknownPlan}', which does not exist)`;
-    return Accepted.planRequired(shown, plansWithDomains(operator.config));
-  }
+  const {plan, planName} = account;
+  if (!plan.customDomains) return Accepted.planRequired(shownPlan(account), plansWithDomains(operator.config));
   if (isManaged(domain) && !operator.places.has(project)) {
     return Accepted.projectBeyondPlan(project.metadata.name, planName, plan.maxProjects);
   }

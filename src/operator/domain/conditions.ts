@@ -2,7 +2,7 @@
  * Every condition of a Domain, with a message that says who must do what next. Conditions of a Domain are created only
  * here.
  */
-import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
+import {conditionBuilders, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {shellWord} from '../../base/untrusted-text.ts';
 import type {DnsReason} from '../../dns/dns.ts';
@@ -69,6 +69,11 @@ export const Accepted = {
     return accepted(isTrue ? 'True' : 'False', 'Outdated', `${explainChange(to)} ${next}${IN_FORCE}`);
   },
   yes: (project: string) => accepted('True', 'Accepted', `The host belongs to Project ${project}.`),
+  /** The account holds the host from before its plan changed. */
+  yesDespitePlan: (project: string, plan: string, plans: readonly string[]) => {
+    const message = `The host belongs to Project ${project}. Plan ${plan} does not include custom domains: Nameplate keeps serving this host and renewing its certificate, but it accepts no new hosts and no verify requests, and if you remove this host, you cannot add it again. To change that, upgrade the plan${plans.length > 0 ? ` (${plans.join(', ')})` : ''}.`;
+    return accepted('True', 'Accepted', message);
+  },
   invalidHost: (problem: string) =>
     accepted('False', 'InvalidHost', `This cannot be a custom domain: ${problem}. Remove it and add the correct host.`),
   reservedHost: (host: string, zone: string) =>
@@ -94,7 +99,7 @@ export const Accepted = {
     return accepted('False', 'PlanLimitReached', message);
   },
   noSuccessfulDeploy: (project: string, service: string) => {
-    const message = `Project ${project} has not been deployed yet: Service ${service} has never had a ready endpoint. Deploy it, and check its endpoints (kubectl get endpointslices -l ${shellWord(`kubernetes.io/service-name=${service}`)}). Nameplate will then continue automatically.`;
+    const message = `Project ${project} has not been deployed yet: Service ${service} has never had a ready endpoint. Deploy it, and check its endpoints (kubectl get endpointslices ${IN_NAMESPACE} -l ${shellWord(`kubernetes.io/service-name=${service}`)}). Nameplate will then continue automatically.`;
     return accepted('False', 'NoSuccessfulDeploy', message);
   },
   redirectLoop: (path: readonly string[]) => {
@@ -178,7 +183,7 @@ export const CaaAllowed = {
 
 /** Requests a DNS check, and a new attempt. */
 export const REVERIFY = (host: string) =>
-  `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}="$(date +%s)"`;
+  `kubectl annotate --overwrite domain ${IN_NAMESPACE} ${host} ${ANNOTATION.verifyRequestedAt}="$(date +%s)"`;
 
 export const CertificateReady = {
   waiting: (on: string) => certificateReady('Unknown', 'Waiting', `Waiting for ${on} before requesting a certificate.`),
@@ -300,7 +305,7 @@ export const Routed = {
   paused: (kept: boolean) =>
     routed(kept ? 'True' : 'False', 'Paused', `${explainPause('the route')}${kept ? KEPT : ''}`),
   targetNotLive: (target: string, kept: boolean) => {
-    const message = `Waiting for the target of the redirect to go live (kubectl describe domain ${target}).${kept ? KEPT : ''}`;
+    const message = `Waiting for the target of the redirect to go live (kubectl describe domain ${IN_NAMESPACE} ${target}).${kept ? KEPT : ''}`;
     return routed('False', 'TargetNotLive', message);
   },
 } as const;

@@ -171,7 +171,7 @@ function statusOf(operator: Operator, view: DomainView, decided: Decided): {stat
       },
     }),
     ...(handled && {lastHandledVerifyRequest: handled}),
-    conditions: settleConditions(settled, [...steps, ready, ...progress.conditions], generation, nowMs),
+    conditions: settleConditions(settled, [...steps, ready, ...progress.conditions], domain.metadata, nowMs),
   };
   return {status, wakeAtMs: progress.stallsAtMs === undefined ? [] : [progress.stallsAtMs]};
 }

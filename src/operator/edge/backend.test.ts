@@ -7,7 +7,7 @@ import {slimService} from '../state/slim.ts';
 import {explainNoBackend, findBackend} from './backend.ts';
 
 /** What a Project reports if its Service has this spec. */
-function told(spec: NonNullable<Service['spec']>) {
+function told(spec: NonNullable<Service['spec']>, port: string | number = 80) {
   const services = new Store<Service>({onHandlerError: () => undefined});
   services.upsert(slimService({apiVersion: 'v1', kind: 'Service', metadata: {name: 'shop', namespace: 'a'}, spec}));
   const operator = {stores: {services}, edge: {problem: () => undefined}} as unknown as Operator;
@@ -16,7 +16,7 @@ function told(spec: NonNullable<Service['spec']>) {
     apiVersion: 'any/v1',
     kind: 'Project',
     metadata,
-    spec: {service: {name: 'shop', port: 80}},
+    spec: {service: {name: 'shop', port}},
   };
   const found = findBackend(operator, project);
   return found.kind === 'found' ? found.backend : explainNoBackend(found);
@@ -59,5 +59,19 @@ test.each<{spec: NonNullable<Service['spec']>; says: string}>([
   expect(told(spec)).toMatchObject({
     reason: 'ServiceWithoutSelector',
     message: expect.stringContaining(`Service shop ${says};`),
+  });
+});
+
+// YAML and Helm values quote numbers easily, and a name of a port has a letter.
+test.each([80, '80', 'http'])('the port %j of a Project is that of the Service', given => {
+  const port = {name: 'http', port: 80};
+  expect(told({selector: labels(1), ports: [{port: 81}, port]}, given)).toMatchObject({port});
+});
+
+test.each([81, '81', 'https', '080'])('the port %j of a Project, which the Service lacks, is named', given => {
+  const ports = [{name: 'http', port: 8080}];
+  expect(told({selector: labels(1), ports}, given)).toMatchObject({
+    reason: 'PortNotFound',
+    message: expect.stringContaining(`has no port ${given}`),
   });
 });

@@ -39,7 +39,9 @@ export function findBackend(
   {stores, edge}: Operator,
   project: DeepReadonly<Project>,
 ): {readonly kind: 'found'; readonly backend: Backend} | NoBackend {
-  const {name, port: wanted} = project.spec.service;
+  const {name, port: given} = project.spec.service;
+  // A name of a port has a letter (RFC 6335), so a number in quotes is a number.
+  const wanted = /^[1-9]\d*$/.test(String(given)) ? Number(given) : given;
   const service = stores.services.get(`${project.metadata.namespace}/${name}`);
   if (!service) return {kind: 'no-service', service: name};
   const {type, selector = {}, ports = [], isTooLarge = false} = service.spec ?? {};

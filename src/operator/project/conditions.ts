@@ -1,5 +1,5 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
-import {conditionBuilders, type DecidedCondition} from '../../api/conditions.ts';
+import {conditionBuilders, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 import {NO_BACKEND_REASONS} from '../model/domain-reasons.ts';
 import {explainPause, explainRefusal, explainRetrying} from '../model/write-conditions.ts';
@@ -50,15 +50,15 @@ export const ProjectReady = {
     return ready('False', 'CertificateNotReady', message);
   },
   certificateFailed: (host: string, why: string, next: string | undefined, certificate: string) => {
-    const message = `No certificate was issued for ${host}: ${why}${next ? ` The next attempt is at ${next}.` : ''} The host and the issuer belong to the platform. Ask the platform team to fix the cause and then run, in this namespace: cmctl renew ${certificate}`;
+    const message = `No certificate was issued for ${host}: ${why}${next ? ` The next attempt is at ${next}.` : ''} The host and the issuer belong to the platform. Ask the platform team to fix the cause and then run: cmctl renew ${IN_NAMESPACE} ${certificate}`;
     return ready('False', 'CertificateFailed', message);
   },
   renewalFailing: (host: string, until: string, why: string, certificate: string) => {
-    const message = `The project is published at https://${host}/. Its certificate is valid until ${until}, but its renewal is failing: ${why} Ask the platform team to fix the cause and then run, in this namespace: cmctl renew ${certificate}`;
+    const message = `The project is published at https://${host}/. Its certificate is valid until ${until}, but its renewal is failing: ${why} Ask the platform team to fix the cause and then run: cmctl renew ${IN_NAMESPACE} ${certificate}`;
     return ready('True', 'RenewalFailing', message);
   },
   certificateExpired: (host: string, at: string, why: string, certificate: string) => {
-    const message = `The certificate of ${host} expired at ${at}, so browsers reject it: ${why} Ask the platform team to fix the cause and then run, in this namespace: cmctl renew ${certificate}`;
+    const message = `The certificate of ${host} expired at ${at}, so browsers reject it: ${why} Ask the platform team to fix the cause and then run: cmctl renew ${IN_NAMESPACE} ${certificate}`;
     return ready('False', 'CertificateExpired', message);
   },
   certManagerMissing: (host: string) => {
@@ -66,7 +66,7 @@ export const ProjectReady = {
     return ready('False', 'CertManagerMissing', message);
   },
   certificateForOthers: (host: string, names: string, certificate: string, isKept: boolean) => {
-    const message = `The certificate that was issued for ${host} names ${names} instead of only this host. The edge would present that certificate for every name that it contains, so ${isKept ? 'the route of the project stays only as long as all of them are below its host' : 'the project is not published'}. The platform team must configure the issuer to issue only the requested name, and then run, in this namespace: cmctl renew ${certificate}`;
+    const message = `The certificate that was issued for ${host} names ${names} instead of only this host. The edge would present that certificate for every name that it contains, so ${isKept ? 'the route of the project stays only as long as all of them are below its host' : 'the project is not published'}. The platform team must configure the issuer to issue only the requested name, and then run: cmctl renew ${IN_NAMESPACE} ${certificate}`;
     return ready('False', 'CertificateNotReady', message);
   },
   routePending: (host: string, on: string, note = ' No action needed.') =>
@@ -109,7 +109,7 @@ export const DomainsReady = {
   },
   all: (count: number) => domainsReady('True', 'AllLive', `All ${count} custom domains are live.`),
   waiting: (waiting: readonly string[], total: number) => {
-    const message = `${waiting.length} of ${total} custom domains are not live: ${list(waiting)}. To see why, run: kubectl describe domain HOST`;
+    const message = `${waiting.length} of ${total} custom domains are not live: ${list(waiting)}. To see why, run: kubectl describe domain ${IN_NAMESPACE} ${waiting[0] ?? ''}`;
     return domainsReady('False', 'WaitingForDomains', message);
   },
   inOtherProject: (host: string, project: string) => {
@@ -117,7 +117,7 @@ export const DomainsReady = {
     return domainsReady('False', 'HostInOtherProject', message);
   },
   inOtherDomain: (host: string) => {
-    const message = `A manually created Domain ${host} already exists in this namespace, and Nameplate does not take it over. Delete it (kubectl delete domain ${host}), or remove the host from this Project.`;
+    const message = `A manually created Domain ${host} already exists in this namespace, and Nameplate does not take it over. Delete it (kubectl delete domain ${IN_NAMESPACE} ${host}), or remove the host from this Project.`;
     return domainsReady('False', 'HostInOtherDomain', message);
   },
   refused: (host: string, message: string, allLive: boolean) =>

@@ -39,7 +39,7 @@ export function projectStatus(project: DeepReadonly<Project>, facts: ProjectFact
         return {host, role, ...(state && {state})};
       }),
     }),
-    conditions: settleConditions(project.status?.conditions, conditions, project.metadata.generation ?? 0, nowMs),
+    conditions: settleConditions(project.status?.conditions, conditions, project.metadata, nowMs),
   };
 }
 

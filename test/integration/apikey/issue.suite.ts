@@ -59,7 +59,7 @@ export function issueSuite(world: () => KeyWorld): void {
       'jsonpath={.data.key}',
     );
     expect(Buffer.from(output, 'base64').toString()).toBe(key);
-    const message = 'kubectl get secret shop-apikey -o jsonpath=';
+    const message = `kubectl get secret -n ${tenant.namespace} shop-apikey -o jsonpath=`;
     await tenant.becomes({Active: 'Active', Ready: 'Issued'}, [message]);
   });
 
@@ -141,7 +141,9 @@ export function issueSuite(world: () => KeyWorld): void {
     const tenant = await newKeyTenant(world(), 'changed');
     const key = await tenant.issued();
     await tenant.applySecret({key: 'hunter2'});
-    await tenant.becomes({Active: 'NotIssued', Ready: 'SecretInvalid'}, ['kubectl delete secret shop-apikey']);
+    await tenant.becomes({Active: 'NotIssued', Ready: 'SecretInvalid'}, [
+      `kubectl delete secret -n ${tenant.namespace} shop-apikey`,
+    ]);
     await tenant.ends(key);
     await tenant.applySecret({key});
     await tenant.becomes({Active: 'Active', Ready: 'Issued'});
@@ -157,7 +159,7 @@ export function issueSuite(world: () => KeyWorld): void {
     const key = await owner.issued();
     await thief.applySecret({key});
     const refused = await thief.becomes({Active: 'NotIssued', Ready: 'KeyInUse'}, [
-      'kubectl delete secret shop-apikey',
+      `kubectl delete secret -n ${thief.namespace} shop-apikey`,
     ]);
     expect(refused.status).not.toHaveProperty('sha256');
     expect(JSON.stringify(refused.status), 'it is not told whose it is').not.toContain('owner');

@@ -58,7 +58,7 @@ function objectOf(kind: Kind, status: Dumped['status'] | undefined): Dumped {
 }
 
 function settled(conditions: readonly DecidedCondition[], generation = GENERATION): Condition[] {
-  return settleConditions(undefined, conditions, generation, NOW);
+  return settleConditions(undefined, conditions, {generation, namespace: 'acme-shop'}, NOW);
 }
 
 /** Objects that the operator has not reported on yet. */
@@ -160,7 +160,12 @@ function domainStatus(step: DomainCondition, special: 'served' | 'late' | undefi
   const ready = readyOf(steps);
   const options = {generation: GENERATION, propagationSeconds: PROPAGATION_SECONDS, nowMs: NOW};
   const since = NOW - (special === 'late' ? PROPAGATION_SECONDS : 0) * 1000;
-  const [before] = settleConditions(undefined, [{...ready, type: 'Reconciling', status: 'True'}], GENERATION, since);
+  const [before] = settleConditions(
+    undefined,
+    [{...ready, type: 'Reconciling', status: 'True'}],
+    {generation: GENERATION},
+    since,
+  );
   const progress = progressOf(steps, ready, before && [before], options);
   return {
     observedGeneration: GENERATION,

@@ -2,7 +2,9 @@
  * Every reason why a Domain cannot start, with its message, and that the Domain continues automatically once it is
  * fixed.
  */
+
 import {expect, test} from 'vitest';
+import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {DOMAIN, DOMAIN_CLAIM, NAMESPACE, PROJECT, SECRET} from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
@@ -203,6 +205,9 @@ export function acceptSuite(world: () => OperatorWorld): void {
       () => tenant.domain(held)?.status?.lastHandledVerifyRequest === 'now',
     );
     await tenant.becomes(held, {state: 'Live', Accepted: 'Accepted', Ready: 'Live'});
+    expect(findCondition(tenant.domain(held)?.status?.conditions, 'Accepted')?.message).toMatch(
+      /Plan free does not include custom domains: Nameplate keeps serving this host .* upgrade the plan/,
+    );
     expect(tenant.disturbances(held, live)).toEqual([]);
     const refused = 'The verify request was refused: plan free does not include custom domains';
     const events = () =>

@@ -31,7 +31,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     const failed = await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Failed', Ready: 'Failed'}, [
       'No certificate was issued',
       'The next attempt is at',
-      `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}=`,
+      `kubectl annotate --overwrite domain -n ${tenant.namespace} ${host} ${ANNOTATION.verifyRequestedAt}=`,
     ]);
     const lastFailure = Date.parse(tenant.certificate(host)?.status?.lastFailureTime ?? '');
     expect(Date.parse(failed.status?.certificate?.nextAttemptAt ?? '')).toBe(lastFailure + 3_600_000);
@@ -63,7 +63,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     await tenant.project({primary: host});
     const failed = await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Failed', Ready: 'Failed'}, [
       'the last attempts failed, before the host was removed and added again',
-      `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}=`,
+      `kubectl annotate --overwrite domain -n ${tenant.namespace} ${host} ${ANNOTATION.verifyRequestedAt}=`,
     ]);
     expect(Date.parse(failed.status?.certificate?.nextAttemptAt ?? '')).toBe(Date.parse(failures[0] ?? '') + 3_600_000);
     expect(tenant.certificate(host)).toBeUndefined();
@@ -124,7 +124,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     await certify(tenant, host, [`DNS:${host}`, 'DNS:victim.test'], () => readiness() === 'WrongNames');
     await tenant.becomes(host, {state: 'Verified', CertificateReady: 'WrongNames', Routed: 'Waiting'}, [
       `Issuer liar issued a certificate for ${host},victim.test instead of for ${host} only.`,
-      `kubectl annotate --overwrite domain ${host} ${ANNOTATION.verifyRequestedAt}=`,
+      `kubectl annotate --overwrite domain -n ${tenant.namespace} ${host} ${ANNOTATION.verifyRequestedAt}=`,
     ]);
     await tenant.until('it is no longer routed', () => tenant.ingress(host) === undefined);
 
@@ -154,7 +154,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     await tenant.becomes(host, {state: 'Verified', CertificateReady: 'Overdue', Ready: 'Overdue'}, [
       'No certificate after 30 minutes',
       'no CAA record that forbids',
-      `kubectl annotate --overwrite domain ${host}`,
+      `kubectl annotate --overwrite domain -n ${tenant.namespace} ${host}`,
     ]);
     await approvals.approve(host);
     await tenant.verify(host, 'fixed');

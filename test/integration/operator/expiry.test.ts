@@ -104,7 +104,7 @@ test('the certificate of a default host expires by the clock, too', async () => 
   const expired = await tenant.projectBecomes('shop', {Ready: 'CertificateExpired'});
   expect(findCondition(expired.status?.conditions, 'Ready')).toMatchObject({
     status: 'False',
-    message: expect.stringContaining(`cmctl renew ${name}`),
+    message: expect.stringContaining(`cmctl renew -n ${tenant.namespace} ${name}`),
   });
   await world.certManager.restart(); // and reads the dates from the Secret
   await tenant.projectBecomes('shop', {Ready: 'Published'});

@@ -15,7 +15,7 @@ export function redirectSuite(world: () => OperatorWorld): void {
     await tenant.deployedProject({primary: target, redirects: [{from}]});
     await tenant.createRecords(from);
     await tenant.becomes(from, {state: 'Verified', CertificateReady: 'Issued', Routed: 'TargetNotLive'}, [
-      `Waiting for the target of the redirect to go live (kubectl describe domain ${target}).`,
+      `Waiting for the target of the redirect to go live (kubectl describe domain -n ${tenant.namespace} ${target}).`,
     ]);
     expect(tenant.ingress(from)).toBeUndefined();
     await tenant.createRecords(target);
