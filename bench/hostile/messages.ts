@@ -125,12 +125,11 @@ const attacks: Readonly<Record<string, Attack>> = {
     bytes: key => `${head(key)}transfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(250_000)}`,
   },
   '500 unread lists of 256 KiB': {connections: 500, bytes: list, unread: true},
-  '200 x 8 pipelined unread lists': {connections: 200, bytes: key => list(key).repeat(8), unread: true},
-  '500 x 4 claims of 100 for 1 s': {connections: 500, bytes: key => claim(key).repeat(4)},
-  '500 x 4 claims, 4,500 are leased': {connections: 500, bytes: key => claim(key).repeat(4), leased: 4500},
-  '500 x 4 messages beyond the quota': {
-    connections: 500,
-    bytes: key => request(key, '/messages', `{"message":"${'x'.repeat(200_000)}"}`).repeat(4),
+  '2,000 claims of 100 for 1 s': {connections: 2000, bytes: claim},
+  '2,000 claims, 4,500 are leased': {connections: 2000, bytes: claim, leased: 4500},
+  '2,000 messages beyond the quota': {
+    connections: 2000,
+    bytes: key => request(key, '/messages', `{"message":"${'x'.repeat(200_000)}"}`),
   },
   '4,096 connections without a request': {connections: 4096, bytes: () => 'GET / HTTP/1.1\r\n'},
 };

@@ -16,6 +16,7 @@ import {Holdings} from '../../src/messages/access/holdings.ts';
 import {createKeyTable, keyHash} from '../../src/messages/access/key-table.ts';
 import {AccountLimiter} from '../../src/messages/access/limiter.ts';
 import {shareLimits} from '../../src/messages/access/shared-limits.ts';
+import {Strangers} from '../../src/messages/access/strangers.ts';
 import type {MessagesConfig} from '../../src/messages/config.ts';
 import {messagesConfigDefinition} from '../../src/messages/config-schema.ts';
 import {createApp} from '../../src/messages/http/app.ts';
@@ -146,7 +147,13 @@ async function serveStore(store: MessageStore): Promise<number> {
   const common = checks({isShared: store.spend !== undefined});
   const {limiter, clock} = common;
   if (store.spend) shareLimits({limiter, exchange: store.spend, clock}, new AbortController().signal).catch(fail);
-  const app = createApp({...common, handlers, bodyBytes, description: {}});
+  const app = createApp({
+    ...common,
+    strangers: new Strangers(config.limits.strangers),
+    handlers,
+    bodyBytes,
+    description: {},
+  });
   return (await startApiServer(config.server, app, '127.0.0.1')).port;
 }
 

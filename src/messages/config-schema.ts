@@ -102,6 +102,14 @@ const limits = section('Limits on what clients may use.', {
     [MIB, 64 * GIB],
     'Maximum bytes of bodies and responses that all requests together may hold in memory. The process needs about four times as much memory in total. An account never holds more than it leaves to the others. The limit is never less than what two accounts may hold.',
   ),
+  strangers: section('Limits on requests without a valid key. They never affect requests with one.', {
+    requestsPerSecond: integer(200, [1, 10_000_000], 'Requests per second of all addresses together, on average.'),
+    addressRequestsPerSecond: integer(
+      100,
+      [1, 10_000_000],
+      'Requests per second per address (IPv6: per /64), on average. Behind a proxy or an ingress, all requests come from its addresses.',
+    ),
+  }),
   account: section('Limits per account.', {
     requestsPerSecond: integer(1000, [1, 10_000_000], 'Requests per second, on average.'),
     bytesPerSecond: integer(8 * MIB, [1, 16 * GIB], 'Bytes of request bodies per second, on average.'),

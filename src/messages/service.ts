@@ -8,6 +8,7 @@ import type {Authenticator} from './access/auth.ts';
 import {Holdings, type HoldLimits} from './access/holdings.ts';
 import {AccountLimiter} from './access/limiter.ts';
 import {shareLimits} from './access/shared-limits.ts';
+import {Strangers} from './access/strangers.ts';
 import type {LimitsConfig, MessagesConfig, PostgresConfig, StoreConfig} from './config.ts';
 import {createApp} from './http/app.ts';
 import {answerBytes, createHandlers} from './http/handlers.ts';
@@ -60,6 +61,7 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
     handlers: createHandlers({store, bodyBytes, onAccepted: metrics.accepted}),
     holdings,
     limiter,
+    strangers: new Strangers(config.limits.strangers),
     clock,
     bodyBytes,
     description: describeApi({bodyBytes, maxAttempts: config.queue.maxAttempts}),

@@ -20,6 +20,8 @@ type Address = Set<Socket>;
 
 interface Connection {
   requests: number;
+  /** Whether it may be closed although a request is in progress. */
+  isSpent: boolean;
   /** When it was opened or became idle, as a position among all connections. */
   since: number;
 }
@@ -62,7 +64,14 @@ export class Connections {
     const connection = this.#connections.get(socket);
     if (connection === undefined) return;
     connection.requests -= 1;
+    connection.isSpent = false;
     connection.since = ++this.#changes;
+  }
+
+  /** The request in progress will be rejected: if a connection must be closed, close this one first. */
+  spend(socket: Socket): void {
+    const connection = this.#connections.get(socket);
+    if (connection) connection.isSpent = true;
   }
 
   #add(socket: Socket): void {
@@ -70,7 +79,7 @@ export class Connections {
     const address = this.#addresses.get(name) ?? new Set();
     this.#addresses.set(name, address);
     address.add(socket);
-    this.#connections.set(socket, {requests: 0, since: ++this.#changes});
+    this.#connections.set(socket, {requests: 0, isSpent: false, since: ++this.#changes});
     socket.once('close', () => this.#remove(name, address, socket));
     const isOver = address.size > this.#limits.perAddress;
     if (isOver) this.#drop(name, address, socket);
@@ -85,13 +94,14 @@ export class Connections {
 
   /** The connection of an address to close in favor of another; undefined if there is none. */
   #surplus(address: Address, newcomer: Socket): Socket | undefined {
-    const rank = ({requests, since}: Connection) => (requests === 0 ? since : since + this.#changes);
+    const rank = ({requests, isSpent, since}: Connection) =>
+      isSpent ? since - this.#changes : requests === 0 ? since : since + this.#changes;
     let found: Socket | undefined;
     let lowest = Number.POSITIVE_INFINITY;
     for (const socket of address) {
       const connection = this.#connections.get(socket);
       if (socket === newcomer || connection === undefined) continue;
-      if (connection.requests > 0 && !this.#limits.dropsBusy) continue;
+      if (connection.requests > 0 && !connection.isSpent && !this.#limits.dropsBusy) continue;
       if (rank(connection) >= lowest) continue;
       lowest = rank(connection);
       found = socket;

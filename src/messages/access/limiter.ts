@@ -75,7 +75,7 @@ export class AccountLimiter {
     return {ok: true};
   }
 
-  /** More bytes of a body whose request was accepted before its length was known. */
+  /** Bytes of a request that was accepted before, by `take`. If they are rejected, they do not count. */
   takeBytes(account: string, bytes: number, now: number): Allowance {
     const {bytesPerSecond, burstSeconds} = this.#limits;
     const buckets = this.#bucketsOf(account, now);
@@ -85,6 +85,14 @@ export class AccountLimiter {
     buckets.bytes = full;
     this.#note(account, 'bytes', (1000 * bytes) / bytesPerSecond);
     return {ok: true};
+  }
+
+  /** Bytes that have been received already. They count even if they are too many: then, later requests wait for them. */
+  spend(account: string, bytes: number, now: number): void {
+    const buckets = this.#bucketsOf(account, now);
+    const ms = (1000 * bytes) / this.#limits.bytesPerSecond;
+    buckets.bytes = Math.max(buckets.bytes, now) + ms;
+    this.#note(account, 'bytes', ms);
   }
 
   /**

@@ -152,6 +152,19 @@ export interface MessagesConfig {
      */
     readonly heldBytes: number;
     /**
+     * Limits on requests without a valid key. They never affect requests with one.
+     */
+    readonly strangers: {
+      /**
+       * Requests per second of all addresses together, on average.
+       */
+      readonly requestsPerSecond: number;
+      /**
+       * Requests per second per address (IPv6: per /64), on average. Behind a proxy or an ingress, all requests come from its addresses.
+       */
+      readonly addressRequestsPerSecond: number;
+    };
+    /**
      * Limits per account.
      */
     readonly account: {

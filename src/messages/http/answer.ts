@@ -13,6 +13,8 @@ export interface Answer {
    * its account's turn; see Pacer.
    */
   readonly longBytes?: number;
+  /** It rejects a request over a rate limit, and is held back: see HeldBack. */
+  readonly isHeldBack?: boolean;
 }
 
 /** Every `code` of a problem. Clients distinguish errors by it. Part of the contract; see openapi.ts. */
@@ -40,6 +42,8 @@ export const PROBLEM_CODES = [
   'malformed_request',
   'request_timeout',
   'headers_too_large',
+  'uri_too_long',
+  'unsupported_transfer_coding',
   'internal_error',
 ] as const;
 export type ProblemCode = (typeof PROBLEM_CODES)[number];

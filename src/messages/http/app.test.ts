@@ -7,6 +7,7 @@ import {afterEach, expect, test} from 'vitest';
 import {systemClock} from '../../base/clock.ts';
 import {Holdings} from '../access/holdings.ts';
 import {AccountLimiter} from '../access/limiter.ts';
+import {Strangers} from '../access/strangers.ts';
 import {json} from './answer.ts';
 import {createApp} from './app.ts';
 import type {Handlers} from './handlers.ts';
@@ -60,6 +61,7 @@ async function serve(submit: Handlers['submit'], answerBytesPerSecond = UNLIMITE
       answerBytesPerSecond,
       burstSeconds: 5,
     }),
+    strangers: new Strangers({requestsPerSecond: UNLIMITED, addressRequestsPerSecond: UNLIMITED}),
     clock: systemClock,
     bodyBytes: 1024,
     description: {},

@@ -2,17 +2,21 @@
 import {randomUUID} from 'node:crypto';
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
-import {type Authenticator, bearerKey, type Principal, type Scope} from '../access/auth.ts';
+import {type Authenticator, bearerKey, type Principal, type Refusal, type Scope} from '../access/auth.ts';
+import {HeldBack} from '../access/held-back.ts';
 import type {Hold, Holdings} from '../access/holdings.ts';
 import {Pacer} from '../access/pacer.ts';
+import type {Strangers} from '../access/strangers.ts';
 import {StoreError, type StoreRefusal} from '../store/store.ts';
 import {type Answer, isProblem, json, type ProblemCode, problem} from './answer.ts';
-import {type BodyRules, discardBody, readJsonBody} from './body.ts';
+import {type BodyRules, dropBody, hasBody, type JsonBody, readJsonBody} from './body.ts';
+import type {Connection} from './connection.ts';
 import type {Handlers, Subject} from './handlers.ts';
-import {admission, type Limits, overBound, overLimit, WaitError, Waits} from './limits.ts';
+import {admission, boundAnswer, type Limits, overLimit, strangerOverLimit, WaitError, Waits} from './limits.ts';
+import {LogSample} from './log-sample.ts';
 import {type ApiOperation, type KeyedOperation, OPERATIONS} from './operations.ts';
 import {allowed, matchPath, operationOf} from './routes.ts';
-import {UnreadAnswers} from './unread-answers.ts';
+import {type Target, targetOf} from './target.ts';
 import {decodeQuery, validatorOf} from './validate.ts';
 
 export interface RequestMetrics {
@@ -26,6 +30,7 @@ interface AppOptions extends Limits {
   readonly authenticator: Authenticator;
   readonly handlers: Handlers;
   readonly holdings: Holdings;
+  readonly strangers: Strangers;
   readonly bodyBytes: number;
   /** The OpenAPI document. */
   readonly description: object;
@@ -36,8 +41,9 @@ interface AppOptions extends Limits {
 /** What all requests have in common. */
 interface Shared extends AppOptions {
   readonly described: Answer;
-  readonly unreadAnswers: UnreadAnswers;
   readonly pacer: Pacer;
+  readonly heldBack: HeldBack;
+  readonly logSample: LogSample;
   readonly bodyRules: ReadonlyMap<KeyedOperation, BodyRules>;
 }
 
@@ -48,8 +54,10 @@ interface Shared extends AppOptions {
  */
 class Exchange {
   readonly request: IncomingMessage;
-  /** Call this before reading a body: it sends 100 Continue if the client expects it (RFC 9110, section 10.1.1). */
-  readonly sendContinue: () => void;
+  readonly lane: Lane;
+  /** Of the client, or of the proxy in front. */
+  readonly address: string;
+  readonly hasBody: boolean;
   readonly requestId: string;
   readonly startMs: number;
   operation: ApiOperation | undefined;
@@ -60,20 +68,31 @@ class Exchange {
   isDone = false;
   hasLeft = false;
 
-  constructor(request: IncomingMessage, sendContinue: () => void, startMs: number) {
+  constructor(request: IncomingMessage, lane: Lane, startMs: number) {
     this.request = request;
-    this.sendContinue = sendContinue;
+    this.lane = lane;
+    this.address = request.socket.remoteAddress ?? '';
+    this.hasBody = hasBody(request);
     this.requestId = requestIdOf(request);
     this.startMs = startMs;
   }
 }
 
+/** What the server lets the app do with the connection of a request. */
+export interface Lane {
+  readonly connection: Connection;
+  /** Call this before reading a body: it sends 100 Continue if the client expects it (RFC 9110, section 10.1.1). */
+  sendContinue(): void;
+  /** The request will be rejected: close its connection first, if there are too many. */
+  spend(): void;
+}
+
 /** Starts to respond. Returns a function to call once, when the response has been sent or its connection was closed. */
-export type App = (request: IncomingMessage, response: ServerResponse, sendContinue: () => void) => () => void;
+export type App = (request: IncomingMessage, response: ServerResponse, lane: Lane) => () => void;
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const VALIDATORS = new Map(OPERATIONS.map(operation => [operation, validatorOf(operation)]));
-const NONE = {value: undefined, heldBytes: 0, fingerprint: undefined};
+const NONE: JsonBody = {value: undefined, heldBytes: 0, fingerprint: undefined};
 
 export function createApp(options: AppOptions): App {
   const {description} = options;
@@ -81,12 +100,13 @@ export function createApp(options: AppOptions): App {
   const shared: Shared = {
     ...options,
     described,
-    unreadAnswers: new UnreadAnswers(),
     pacer: new Pacer(options.clock),
+    heldBack: new HeldBack(),
+    logSample: new LogSample(),
     bodyRules: new Map(OPERATIONS.flatMap(operation => bodyRulesOf(operation, options.bodyBytes))),
   };
-  return (request, response, sendContinue) => {
-    const exchange = new Exchange(request, sendContinue, options.clock.monotonic());
+  return (request, response, lane) => {
+    const exchange = new Exchange(request, lane, options.clock.monotonic());
     void respond(exchange, response, shared);
     // This closure is used instead of a Map from responses to exchanges. When a Map that changes with every request
     // grows a new table, the previous table still refers to it and to all its own entries. Once one such table is in
@@ -107,30 +127,37 @@ function bodyRulesOf(operation: ApiOperation, bodyBytes: number): readonly [Keye
 
 /** Never rejects. */
 async function respond(exchange: Exchange, response: ServerResponse, shared: Shared): Promise<void> {
-  const {clock, limiter, unreadAnswers} = shared;
+  const {clock, limiter} = shared;
   let answer: Answer | undefined;
   try {
-    answer = await answerTo(exchange, shared);
+    const outcome = answerTo(exchange, shared);
+    if (!(outcome instanceof Promise) && exchange.hasBody) {
+      // Before the parser goes on: a body that nobody needs is not even parsed, unless it is short.
+      if (dropBody(exchange.request)) await new Promise(setImmediate);
+      else cut(exchange, shared);
+    }
+    answer = await outcome;
     // It may have claimed messages, so a client that has waited for too long gets it without a turn.
     if (answer?.longBytes !== undefined) await exchange.waits?.turn().catch(() => undefined);
   } catch (error) {
     answer = failed(error, exchange, shared);
   }
+  if (answer?.isHeldBack) await holdBack(exchange, response, shared);
   const now = clock.monotonic();
   const longBytes = answer?.longBytes;
   let rateMs = 0;
-  if (longBytes !== undefined && exchange.hasLeft) {
-    // It was read. Without a charge, a client could have any number read by leaving early.
-    if (exchange.principal) rateMs = limiter.answered(exchange.principal.account, longBytes, now);
+  if (exchange.hasLeft) {
+    // A long response was read. Without a charge, a client could have any number read by leaving early.
+    if (longBytes !== undefined && exchange.principal) {
+      rateMs = limiter.answered(exchange.principal.account, longBytes, now);
+    }
     answer = undefined;
   }
   if (answer !== undefined) {
+    if (exchange.hasBody && !exchange.request.complete) cut(exchange, shared);
     const bytes = send(response, answer, exchange.requestId);
     exchange.hold?.keep(bytes);
     if (exchange.principal) rateMs = limiter.answered(exchange.principal.account, bytes, now);
-    // A response is charged to its account until it is sent, or to a shared budget if there is no valid key.
-    if (exchange.hold === undefined) unreadAnswers.add(response, bytes);
-    discardBody(exchange.request);
   }
   exchange.waits?.end(longBytes === undefined ? undefined : {busyMs: clock.monotonic() - now, rateMs});
   record(answer, now, exchange, shared);
@@ -138,10 +165,44 @@ async function respond(exchange: Exchange, response: ServerResponse, shared: Sha
   if (exchange.hasLeft) exchange.hold?.release();
 }
 
-function answerTo(exchange: Exchange, shared: Shared): Answer | undefined | Promise<Answer | undefined> {
+/** Nothing more of the connection is parsed, and the response will say that it closes. */
+function cut({lane, principal, address}: Exchange, {clock, limiter, strangers}: Shared): void {
+  const account = principal?.account;
+  lane.connection.cut(bytes => {
+    const now = clock.monotonic();
+    if (account === undefined) return strangers.takeBytes(address, bytes, now);
+    return limiter.takeBytes(account, bytes, now).ok;
+  });
+}
+
+async function holdBack(exchange: Exchange, response: ServerResponse, {clock, heldBack}: Shared): Promise<void> {
+  const payer = exchange.principal ? `account ${exchange.principal.account}` : 'strangers';
+  const ms = heldBack.delayMs(payer, clock.monotonic());
+  if (ms === 0 || exchange.hasLeft) return;
+  exchange.lane.spend();
+  const left = new AbortController();
+  response.once('close', () => left.abort());
+  await clock.sleep(ms, left.signal).catch(() => undefined);
+}
+
+/** Synchronous if no body is needed. Undefined: the client is gone. */
+function answerTo(exchange: Exchange, shared: Shared): Answer | Promise<Answer | undefined> {
   const {request} = exchange;
-  const [path, query] = split(request.url ?? '');
-  const match = matchPath(path);
+  const {clock, authenticator, strangers} = shared;
+  const target = targetOf(request);
+  const key = 'status' in target ? undefined : bearerKey(request.headers.authorization);
+  const found = key === undefined ? undefined : authenticator.authenticate(key);
+  // Whoever sends it pays for a request before anything else is done, even if it is rejected.
+  if (found && 'account' in found) {
+    exchange.principal = found;
+    const over = overLimit(found.account, shared);
+    if (over) return over;
+  } else if (found?.refused !== 'unavailable') {
+    const over = strangerOverLimit(strangers.take(exchange.address, clock.monotonic()));
+    if (over) return over;
+  }
+  if ('status' in target) return target;
+  const match = matchPath(target.path);
   if (match === undefined) return problem(404, 'not_found', 'There is nothing at this path. See /openapi.json.');
   const operation = operationOf(match, request.method);
   if (operation === undefined) {
@@ -151,52 +212,76 @@ function answerTo(exchange: Exchange, shared: Shared): Answer | undefined | Prom
   }
   exchange.operation = operation;
   if (operation.scope === undefined) return shared.described;
-  const principal = authorize(request, operation.scope, shared.authenticator);
-  if (!('account' in principal)) return principal;
-  exchange.principal = principal;
-  const hold = shared.holdings.enter(principal.account);
-  if (typeof hold === 'string') return overBound(hold);
+  if (found === undefined || 'refused' in found) return unauthorized(found);
+  if (!found.scopes.has(operation.scope)) return outOfScope(operation.scope);
+  const hold = shared.holdings.enter(found.account);
+  if (typeof hold === 'string') return boundAnswer(hold);
   exchange.hold = hold;
-  const waits = new Waits(principal.account, hold, shared.pacer, shared.clock);
+  const waits = new Waits(found.account, hold, shared.pacer, shared.clock);
   exchange.waits = waits;
-  return perform(exchange, operation, {account: principal.account, hold, waits, id: match.id}, query, shared);
+  return perform(exchange, operation, {account: found.account, hold, waits, id: match.id}, target, shared);
 }
 
-/** From a valid key to the response. Undefined: the client is gone. */
-async function perform(
-  {request, sendContinue}: Exchange,
+type Task = Omit<Subject, 'fingerprint'> & {readonly hold: Hold};
+
+/** From a valid key to the response. */
+function perform(
+  exchange: Exchange,
   operation: KeyedOperation,
-  {account, hold, waits, id}: Omit<Subject, 'fingerprint'> & {readonly hold: Hold},
-  query: string,
-  options: Shared,
-): Promise<Answer | undefined> {
-  const rules = options.bodyRules.get(operation);
-  const body = rules ? await readJsonBody(request, rules, admission(account, hold, options, sendContinue)) : NONE;
-  if (body === undefined || 'status' in body) return body;
-  const {value, heldBytes, fingerprint} = body;
-  hold.keep(heldBytes);
-  const input = {query: operation.query && decodeQuery(query), body: value, headers: request.headers};
-  const refused = VALIDATORS.get(operation)?.(input) ?? (operation.body ? undefined : overLimit(account, 0, options));
-  // `Inputs` describes what the schemas let through.
-  return refused ?? (await options.handlers[operation.name]({account, waits, id, fingerprint}, input as never));
+  task: Task,
+  {query}: Target,
+  shared: Shared,
+): Answer | Promise<Answer | undefined> {
+  const {request, lane} = exchange;
+  const rules = shared.bodyRules.get(operation);
+  if (rules === undefined) {
+    if (!dropBody(request)) cut(exchange, shared);
+    return operate(request, operation, task, query, NONE, shared);
+  }
+  const admitted = admission(task.account, task.hold, shared, () => lane.sendContinue());
+  const body = readJsonBody(request, rules, admitted);
+  if (!(body instanceof Promise)) return 'status' in body ? body : operate(request, operation, task, '', body, shared);
+  return body.then(read =>
+    read === undefined || 'status' in read ? read : operate(request, operation, task, '', read, shared),
+  );
 }
 
-/** RFC 6750, section 3. */
-function authorize({headers}: IncomingMessage, scope: Scope, authenticator: Authenticator): Principal | Answer {
-  const key = bearerKey(headers.authorization);
-  if (key === undefined) {
+/** Keeps nothing of the request while it waits, except what the operation needs. */
+async function operate(
+  request: IncomingMessage,
+  operation: KeyedOperation,
+  {account, hold, waits, id}: Task,
+  query: string,
+  {value, heldBytes, fingerprint}: JsonBody,
+  {handlers}: Shared,
+): Promise<Answer> {
+  hold.keep(heldBytes);
+  const input = {
+    query: operation.query && decodeQuery(query),
+    body: value,
+    headers: {'idempotency-key': request.headers['idempotency-key']},
+  };
+  request.headers = {};
+  request.rawHeaders = [];
+  // `Inputs` describes what the schemas let through.
+  return (
+    VALIDATORS.get(operation)?.(input) ?? handlers[operation.name]({account, waits, id, fingerprint}, input as never)
+  );
+}
+
+/** RFC 6750, section 3. `refusal`: that of the key, if there is one. */
+function unauthorized(refusal: Refusal | undefined): Answer {
+  if (refusal === undefined) {
     return problem(401, 'unauthorized', 'Send an API key in the header: Authorization: Bearer <API_KEY>.', {
       headers: {'www-authenticate': 'Bearer'},
     });
   }
-  const found = authenticator.authenticate(key);
-  if (!('refused' in found)) return found.scopes.has(scope) ? found : outOfScope(scope);
-  if (found.refused === 'unavailable') {
-    return problem(503, 'unavailable', found.detail ?? 'Keys cannot be checked at the moment. Retry later.', {
+  if (refusal.refused === 'unavailable') {
+    return problem(503, 'unavailable', refusal.detail ?? 'Keys cannot be checked at the moment. Retry later.', {
       headers: {'retry-after': '5'},
     });
   }
-  return problem(401, 'unauthorized', found.detail ?? 'The key is not valid.', {
+  return problem(401, 'unauthorized', refusal.detail ?? 'The key is not valid.', {
     headers: {'www-authenticate': 'Bearer error="invalid_token"'},
   });
 }
@@ -247,7 +332,7 @@ function record(
   answer: Answer | undefined,
   now: number,
   {request, requestId, startMs, operation, principal}: Exchange,
-  {metrics, logger}: AppOptions,
+  {metrics, logger, logSample}: Shared,
 ): void {
   const ms = now - startMs;
   const status = answer?.status ?? 499; // nginx's status for a client that closed the connection.
@@ -258,17 +343,14 @@ function record(
   const level = status >= 500 ? 'warn' : status >= 400 ? 'info' : 'debug';
   if (!logger.isLevelEnabled(level)) return;
   const {account, keyId} = principal ?? {};
-  logger[level]({requestId, method: request.method, route, status, code, account, keyId, ms}, 'request');
+  const omitted = level === 'debug' ? 0 : logSample.take(account ?? '', now);
+  if (omitted === undefined) return;
+  const more = omitted === 0 ? {} : {omittedBefore: omitted};
+  logger[level]({requestId, method: request.method, route, status, code, account, keyId, ms, ...more}, 'request');
 }
 
 /** The client's own id, if it is safe to write anywhere. */
 function requestIdOf({headers}: IncomingMessage): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
-}
-
-/** Path and query. */
-function split(url: string): readonly [string, string] {
-  const mark = url.indexOf('?');
-  return mark === -1 ? [url, ''] : [url.slice(0, mark), url.slice(mark + 1)];
 }

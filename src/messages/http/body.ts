@@ -3,7 +3,6 @@ import {isUtf8} from 'node:buffer';
 import {hash} from 'node:crypto';
 import type {IncomingMessage} from 'node:http';
 import {type Answer, problem} from './answer.ts';
-import {CHUNK_BYTES, FINE_CHUNKS, onTooFine} from './chunks.ts';
 
 /** A body as it is kept: only the members that the operation knows. */
 export interface JsonBody {
@@ -34,25 +33,28 @@ const MAX_PARTS = 256;
 
 const EMPTY = Buffer.alloc(0);
 
-/** Called before memory is used for a body. Each returns the response that rejects it, if any. */
+/** What a body may take. */
 export interface Admission {
-  /** The headers are valid. `length` is theirs; undefined for a chunked body. */
-  begin(length: number | undefined): Answer | undefined;
-  /** More of a chunked body arrived: it takes `memory` bytes, and its chunks count as `work` bytes. */
-  grow(memory: number, work: number): Answer | undefined;
+  /**
+   * Called before anything is read. `length` is that of the headers; undefined for a chunked body, which may take
+   * `limitBytes`. Returns the response that rejects the body, if any.
+   */
+  begin(length: number | undefined, limitBytes: number): Answer | undefined;
+  /** A chunked body has taken as much work as one with this many bytes. */
+  worked(bytes: number): void;
 }
 
 /** `application/json` or a type with the suffix +json (RFC 6839); a charset, if named, is UTF-8. */
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.-]+\+)?json$/;
-const CHARSET = /^charset="?utf-8"?$/;
+/** RFC 9110, section 5.6.6. */
+const PARAMETER = /;\s*(?<name>[^\s=;"]+)=(?:"(?<quoted>(?:[^"\\]|\\.)*)"|(?<plain>[^\s;"]*))/g;
 
-/** How much of a rejected body is read, so that its sender sees the response before the connection closes. */
-const DISCARD_BYTES = 1 << 20;
-/** How long it is still read. */
-const DISCARD_MS = 2000;
-/** How long a closing connection stays half open (RFC 9112, section 9.6): a reset might overtake the response. */
-const LINGER_MS = 1000;
-const FIRST_BYTES = 4096;
+/** The minimum that a chunk counts as, in bytes: a shorter one costs the parser about as much. */
+const CHUNK_BYTES = 64;
+/** How much chunks may count as, in addition to the limit of the body: enough for 1,024 chunks of one byte. */
+const FINE_BYTES = 1024 * CHUNK_BYTES;
+/** The longest rejected body whose connection stays open, if it arrives together with its headers. */
+const DROPPED_BYTES = 16_384;
 
 /** Checks in the order of the contract: content type, size, limits, JSON. Undefined: the client is gone. */
 export function readJsonBody(
@@ -61,36 +63,27 @@ export function readJsonBody(
   admission: Admission,
 ): Answer | Promise<JsonBody | Answer | undefined> | JsonBody {
   if (rules.orNone && !hasBody(request)) {
-    return admission.begin(0) ?? {value: {}, heldBytes: 0, fingerprint: undefined};
+    return admission.begin(0, 0) ?? {value: {}, heldBytes: 0, fingerprint: undefined};
   }
   if (!isJson(request)) return wrongType();
   const length = lengthOf(request);
   if (length !== undefined && length > rules.limitBytes) return tooLarge(rules.limitBytes);
-  return admission.begin(length) ?? readBytes(request, length, rules, admission);
+  return admission.begin(length, rules.limitBytes) ?? readBytes(request, length, rules, admission);
 }
 
-function hasBody({headers}: IncomingMessage): boolean {
+export function hasBody({headers}: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** For a request that is answered without its body: keeps reading for a while, then closes the connection. */
-export function discardBody(request: IncomingMessage): void {
-  if (request.readableEnded || request.destroyed) return;
-  let bytes = 0;
-  const cut = () => {
-    clearTimeout(timer);
-    request.removeAllListeners('data');
-    request.pause();
-    request.socket.end();
-    setTimeout(() => request.destroy(), LINGER_MS);
-  };
-  const timer = setTimeout(cut, DISCARD_MS);
-  request.once('close', () => clearTimeout(timer));
-  request.removeAllListeners('data');
-  request.on('data', (chunk: Buffer) => {
-    bytes += Math.max(chunk.length, CHUNK_BYTES);
-    if (bytes > DISCARD_BYTES) cut();
-  });
+/**
+ * For a request whose body is not needed: drops a short one. False: the body is too long to wait for, so the connection
+ * must be closed.
+ */
+export function dropBody(request: IncomingMessage): boolean {
+  if (!hasBody(request)) return true;
+  if ((lengthOf(request) ?? Number.POSITIVE_INFINITY) > DROPPED_BYTES) return false;
+  request.resume();
+  return true;
 }
 
 function lengthOf({headers}: IncomingMessage): number | undefined {
@@ -100,11 +93,15 @@ function lengthOf({headers}: IncomingMessage): number | undefined {
 function isJson({headers}: IncomingMessage): boolean {
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return false;
-  const value = headers['content-type'];
+  const value = headers['content-type'] ?? '';
   if (value === 'application/json') return true;
-  const [type = '', ...parameters] = (value ?? '').toLowerCase().split(';');
-  const charset = parameters.map(parameter => parameter.trim()).filter(parameter => parameter.startsWith('charset'));
-  return JSON_TYPE.test(type.trim()) && charset.every(parameter => CHARSET.test(parameter));
+  const [type = ''] = value.split(';', 1);
+  if (!JSON_TYPE.test(type.trim().toLowerCase())) return false;
+  for (const {groups} of value.matchAll(PARAMETER)) {
+    const {name = '', quoted, plain = ''} = groups ?? {};
+    if (name.toLowerCase() === 'charset' && (quoted ?? plain).toLowerCase() !== 'utf-8') return false;
+  }
+  return true;
 }
 
 function readBytes(
@@ -113,80 +110,51 @@ function readBytes(
   {limitBytes, members}: BodyRules,
   admission: Admission,
 ): Promise<JsonBody | Answer | undefined> {
-  const body = new BodyBuffer(length);
   const needsFingerprint = request.headers['idempotency-key'] !== undefined;
-  let [counted, charged] = [0, 0];
-  const charge = (memory: number): Answer | undefined => {
-    if (memory === 0 && counted - charged < FIRST_BYTES) return undefined;
-    const refused = admission.grow(memory, counted - charged);
-    charged = counted;
-    return refused;
-  };
+  let body: Buffer = EMPTY;
+  let [filled, work] = [0, 0];
   const take = (chunk: Buffer): Answer | undefined => {
-    counted += Math.max(chunk.length, length === undefined ? CHUNK_BYTES : 0);
-    if (body.length + chunk.length > limitBytes) return tooLarge(limitBytes);
-    const refused = length === undefined ? charge(body.growthFor(chunk)) : undefined;
-    if (refused === undefined) body.add(chunk);
-    return refused;
+    const total = filled + chunk.length;
+    if (total > limitBytes) return tooLarge(limitBytes);
+    if (length === undefined && work > limitBytes + FINE_BYTES) return tooFine();
+    if (filled === 0 && (length === undefined || chunk.length === length)) {
+      body = chunk; // Most bodies have only one.
+    } else {
+      body = withRoom(body, filled, length ?? limitBytes);
+      chunk.copy(body, filled);
+    }
+    filled = total;
+    return undefined;
   };
   return new Promise(resolve => {
-    request.read(0); // Node then passes chunks on as it parses them, and has nothing to discard after the response.
+    let isRefused = false;
+    request.read(0); // Node then passes chunks on as it parses them.
     request.on('data', (chunk: Buffer) => {
-      const refused = take(chunk);
+      work += Math.max(chunk.length, CHUNK_BYTES);
+      const refused = isRefused ? undefined : take(chunk);
       if (refused === undefined) return;
-      request.removeAllListeners('data');
+      isRefused = true;
+      body = EMPTY;
+      setImmediate(() => admission.worked(work)); // Until then, the parser passes on what was read at the same time.
       resolve(refused);
     });
-    if (length === undefined) onTooFine(request, () => resolve(tooFine()));
-    request.on('end', () => resolve(parse(body.take(), members, needsFingerprint)));
+    request.on('end', () => {
+      if (isRefused) return;
+      if (length === undefined) admission.worked(work);
+      const whole = filled === body.length ? body : body.subarray(0, filled);
+      body = EMPTY; // The request lives longer than its body may.
+      resolve(parse(whole, members, needsFingerprint));
+    });
     request.on('close', () => resolve(undefined)); // Also after an error, which Node does not emit without a listener.
   });
 }
 
 /** One buffer for all chunks: one Buffer per chunk could cost many times its content. */
-class BodyBuffer {
-  readonly #expected: number | undefined;
-  #buffer: Buffer = EMPTY;
-  length = 0;
-
-  /** `expected`: the final length, if known. */
-  constructor(expected: number | undefined) {
-    this.#expected = expected;
-  }
-
-  /** The whole body, which this no longer refers to: the request lives longer than its body may. */
-  take(): Buffer {
-    const buffer = this.#buffer;
-    this.#buffer = EMPTY;
-    return this.length === buffer.length ? buffer : buffer.subarray(0, this.length);
-  }
-
-  /** How many bytes the buffer would need to grow. */
-  growthFor(chunk: Buffer): number {
-    const needed = this.length + chunk.length;
-    if (needed <= this.#buffer.length) return 0;
-    const roomy = Math.max(FIRST_BYTES, needed, 2 * this.#buffer.length);
-    return (
-      (this.#expected === undefined ? roomy : Math.max(needed, Math.min(roomy, this.#expected))) - this.#buffer.length
-    );
-  }
-
-  add(chunk: Buffer): void {
-    if (this.length === 0 && chunk.length === this.#expected) {
-      this.#buffer = chunk;
-    } else {
-      this.#grow(this.growthFor(chunk));
-      chunk.copy(this.#buffer, this.length);
-    }
-    this.length += chunk.length;
-  }
-
-  #grow(bytes: number): void {
-    if (bytes === 0) return;
-    const larger = Buffer.allocUnsafeSlow(this.#buffer.length + bytes);
-    this.#buffer.copy(larger, 0, 0, this.length);
-    this.#buffer = larger;
-  }
+function withRoom(body: Buffer, filled: number, bytes: number): Buffer {
+  if (body.length === bytes) return body;
+  const larger = Buffer.allocUnsafeSlow(bytes);
+  body.copy(larger, 0, 0, filled);
+  return larger;
 }
 
 function parse(raw: Buffer, members: readonly string[], needsFingerprint: boolean): JsonBody | Answer {
@@ -267,6 +235,9 @@ function tooLarge(limitBytes: number): Answer {
 }
 
 function tooFine(): Answer {
-  const detail = `The body has too many short chunks: after the first ${FINE_CHUNKS}, chunks must average at least ${CHUNK_BYTES} bytes. Send longer chunks.`;
-  return problem(413, 'body_too_large', detail);
+  return problem(
+    413,
+    'body_too_large',
+    `The body has too many short chunks. Send chunks of at least ${CHUNK_BYTES} bytes.`,
+  );
 }

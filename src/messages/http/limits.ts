@@ -15,21 +15,31 @@ export interface Limits {
 export function admission(account: string, hold: Hold, limits: Limits, sendContinue: () => void): Admission {
   const {limiter, clock} = limits;
   return {
-    begin: (length = 0) => {
-      const refused = overLimit(account, length, limits) ?? overBound(hold.grow(length));
+    begin: (length, limitBytes) => {
+      const refused =
+        refusal(limiter.takeBytes(account, length ?? 0, clock.monotonic())) ??
+        overBound(hold.grow(length ?? limitBytes));
       if (refused === undefined) sendContinue();
       return refused;
     },
-    grow: (memory, work) =>
-      refusal(limiter.takeBytes(account, work, clock.monotonic())) ?? overBound(hold.grow(memory)),
+    worked: bytes => limiter.spend(account, bytes, clock.monotonic()),
   };
 }
 
 /**
- * 429, with the fields of draft-ietf-httpapi-ratelimit-headers-10; undefined while the account is within its limits.
+ * A request that an account begins: 429, with the fields of draft-ietf-httpapi-ratelimit-headers-10; undefined while the
+ * account is within its limits.
  */
-export function overLimit(account: string, bytes: number, {limiter, clock}: Limits): Answer | undefined {
-  return refusal(limiter.take(account, bytes, clock.monotonic()));
+export function overLimit(account: string, {limiter, clock}: Limits): Answer | undefined {
+  return refusal(limiter.take(account, 0, clock.monotonic()));
+}
+
+/** A request without a valid key. */
+export function strangerOverLimit(allowance: Allowance): Answer | undefined {
+  if (allowance.ok) return undefined;
+  const seconds = Math.ceil(allowance.retryAfterMs / 1000);
+  const detail = `Too many requests without a valid key. Send a valid key, or retry after ${seconds} s.`;
+  return {...problem(429, 'rate_limited', detail, {headers: {'retry-after': String(seconds)}}), isHeldBack: true};
 }
 
 function refusal(allowance: Allowance): Answer | undefined {
@@ -38,21 +48,22 @@ function refusal(allowance: Allowance): Answer | undefined {
   const seconds = Math.ceil(retryAfterMs / 1000);
   const [verb, unit] = limit === 'answer bytes' ? ['receive', 'bytes of responses'] : ['send', limit];
   const detail = `The account may ${verb} ${perSecond} ${unit} per second. Retry after ${seconds} s.`;
-  return problem(429, 'rate_limited', detail, {
-    headers: {
-      'retry-after': String(seconds),
-      'ratelimit-policy': `"${limit.replace(' ', '-')}";q=${perSecond};w=1`,
-      ratelimit: `"${limit.replace(' ', '-')}";r=0;t=${seconds}`,
-    },
-  });
+  const headers = {
+    'retry-after': String(seconds),
+    'ratelimit-policy': `"${limit.replace(' ', '-')}";q=${perSecond};w=1`,
+    ratelimit: `"${limit.replace(' ', '-')}";r=0;t=${seconds}`,
+  };
+  return {...problem(429, 'rate_limited', detail, {headers}), isHeldBack: true};
 }
 
 /** In addition to the rates, limits what requests hold at the same time. */
 export function overBound(bound: Bound | undefined): Answer | undefined {
+  return bound && boundAnswer(bound);
+}
+
+export function boundAnswer(bound: Bound): Answer {
   const headers = {'retry-after': '1'};
   switch (bound) {
-    case undefined:
-      return undefined;
     case 'account':
       return problem(
         429,

@@ -16,10 +16,13 @@ const problems: Readonly<Record<string, object>> = {
   408: problemResponse('The request took too long to arrive.'),
   409: problemResponse('The lease has ended.'),
   413: problemResponse('The body is too large, or has too many short chunks.'),
+  414: problemResponse('The path and the query are too long.'),
   422: problemResponse('The Idempotency-Key was already used with another body.'),
   429: problemResponse('The account is over a limit; `code` and `detail` say which. Retry after the time given.', {
     'Retry-After': RETRY_AFTER,
   }),
+  431: problemResponse('The headers are too large, or too many.'),
+  501: problemResponse('The Transfer-Encoding is not chunked.'),
   503: problemResponse(
     'The store is full, overloaded, or unavailable, the outcome is unknown, or keys cannot be checked.',
     {
@@ -27,7 +30,8 @@ const problems: Readonly<Record<string, object>> = {
     },
   ),
 };
-const ALWAYS = ['400', '401', '403', '405', '408', '429', '503'];
+const ANY = ['400', '405', '408', '414', '429', '431', '501'];
+const KEYED = [...ANY, '401', '403', '503'];
 
 /** The document for a service with these limits. */
 export function describeApi(limits: DescribedLimits): object {
@@ -64,7 +68,7 @@ function describe(operation: ApiOperation, limits: DescribedLimits): object {
   const {name, scope, summary, description, query = {}, headers = {}, body, success} = operation;
   const content = {'application/json': {schema: success.schema ? ref(success.schema) : {type: 'object'}}};
   const parameters = [...parametersIn('query', query), ...parametersIn('header', headers)];
-  const codes = scope === undefined ? ['405'] : [...ALWAYS, ...(operation.problems ?? [])];
+  const codes = scope === undefined ? ANY : [...KEYED, ...(operation.problems ?? [])];
   return {
     operationId: name,
     summary: scope === undefined ? summary : `${summary} (scope ${scope})`,

@@ -1,13 +1,14 @@
 /** The API's server, on node:http without a framework; docs/decisions/http-layer.md says why. */
+import {randomUUID} from 'node:crypto';
 import {once} from 'node:events';
-import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
+import {createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES} from 'node:http';
 import type {AddressInfo, Socket} from 'node:net';
 import {Connections} from '../../process/connections.ts';
 import type {MessagesConfig} from '../generated/config.ts';
 import {type ProblemCode, problem} from './answer.ts';
 import type {App} from './app.ts';
-import {meterChunks} from './chunks.ts';
-import {Pipelines, stopParserWhenCut} from './pipeline.ts';
+import {Connection} from './connection.ts';
+import {MAX_HEADERS} from './target.ts';
 
 type ServerConfig = MessagesConfig['server'];
 
@@ -30,29 +31,46 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
   const perAddress = maxConnectionsPerAddress || maxConnections;
   const connections = new Connections({total: maxConnections, perAddress, dropsBusy: false});
   connections.watch(server);
-  server.on('connection', stopParserWhenCut);
-  const pipelines = new Pipelines();
+  const lanes = new Map<Socket, Connection>();
+  server.on('connection', (socket: Socket) => {
+    lanes.set(socket, new Connection(socket));
+    socket.once('close', () => lanes.delete(socket));
+  });
   let closing = false;
   const serve = (request: IncomingMessage, response: ServerResponse, sendContinue: () => void) => {
-    if (closing) response.shouldKeepAlive = false;
-    meterChunks(request);
     const {socket} = request;
-    pipelines.of(socket).add(response, () => {
-      connections.begin(socket);
-      const left = app(request, response, sendContinue);
-      return () => {
-        connections.end(socket);
-        left();
-      };
+    const connection = lanes.get(socket);
+    if (connection === undefined) return; // It has closed.
+    if (closing) response.shouldKeepAlive = false;
+    connection.begin(response);
+    connections.begin(socket);
+    const left = app(request, response, {connection, sendContinue, spend: () => connections.spend(socket)});
+    response.on('close', () => {
+      connection.end();
+      connections.end(socket);
+      left();
     });
   };
   server.on('request', (request, response) => serve(request, response, nothing));
   server.on('checkContinue', (request, response) => serve(request, response, () => response.writeContinue()));
   // An unknown expectation may be ignored (RFC 9110, section 10.1.1); Node's own 417 would bypass all limits.
   server.on('checkExpectation', (request, response) => serve(request, response, nothing));
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket, pipelines));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) {
+      // A proxy may have opened it in advance, for a request that it sends at this moment.
+      socket.setTimeout(config.keepAliveSeconds * 1000);
+    } else {
+      connections.spend(socket);
+      refuse(error, socket, lanes.get(socket));
+    }
+  });
+  // Without a listener, Node closes the connection.
+  server.on('connect', (_request, socket: Socket) => {
+    refuseWith(socket, [405, 'method_not_allowed', 'This is not a proxy. See /openapi.json.']);
+  });
   const unread = setInterval(() => {
-    pipelines.cutUnread(performance.now(), config.answerTimeoutSeconds * 1000);
+    const now = performance.now();
+    for (const connection of lanes.values()) connection.cutUnread(now, config.answerTimeoutSeconds * 1000);
   }, CHECK_INTERVAL_MS);
   server.once('close', () => clearInterval(unread));
   server.listen(config.port, host);
@@ -61,14 +79,14 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
     port: (server.address() as AddressInfo).port,
     close: graceMs => {
       closing = true;
-      pipelines.closeAfterAnswer();
+      for (const {response} of lanes.values()) if (response) response.shouldKeepAlive = false;
       return close(server, graceMs);
     },
   };
 }
 
 function createHttpServer(config: ServerConfig): Server {
-  return createServer({
+  const server = createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: config.headersTimeoutSeconds * 1000,
     requestTimeout: config.requestTimeoutSeconds * 1000,
@@ -76,30 +94,47 @@ function createHttpServer(config: ServerConfig): Server {
     connectionsCheckingInterval: CHECK_INTERVAL_MS,
     // A header that is given twice although it must be unique is then malformed.
     joinDuplicateHeaders: true,
+    // Node's own response has no body; see target.ts.
+    requireHostHeader: false,
     noDelay: true,
   });
+  server.maxHeadersCount = MAX_HEADERS + 1;
+  return server;
 }
 
-const CLIENT_ERRORS: Readonly<Record<string, readonly [number, ProblemCode, string]>> = {
+type ClientError = readonly [status: number, code: ProblemCode, detail: string];
+
+const CLIENT_ERRORS: Readonly<Record<string, ClientError>> = {
   HPE_HEADER_OVERFLOW: [431, 'headers_too_large', `The headers are too large. Send at most ${MAX_HEADER_BYTES} bytes.`],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'body_too_large', 'The chunk extensions are too long. Omit them.'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'request_timeout', 'The request took too long to arrive.'],
 };
-const MALFORMED = [400, 'malformed_request', 'This is not a valid HTTP/1.1 request.'] as const;
+const MALFORMED: ClientError = [400, 'malformed_request', 'This is not a valid HTTP/1.1 request.'];
 
-/** Invalid or incomplete requests have no response object, so the response is written directly to the socket. */
-function refuse({code = ''}: NodeJS.ErrnoException, socket: Socket, pipelines: Pipelines): void {
-  const [response, ...others] = pipelines.of(socket).open;
-  const answerable = others.length === 0 && !response?.headersSent;
-  if (code === 'ECONNRESET' || !socket.writable || !answerable) {
+/** Invalid or incomplete requests have no response object. */
+function refuse({code = ''}: NodeJS.ErrnoException, socket: Socket, connection: Connection | undefined): void {
+  if (connection?.isCut) return; // The last request is being answered.
+  if (connection?.response?.req.complete) {
+    connection.cut(() => true); // The fault is in what follows.
+    return;
+  }
+  if (code === 'ECONNRESET' || !socket.writable || connection?.response?.headersSent) {
     socket.destroy();
     return;
   }
-  const [status, problemCode, detail] = CLIENT_ERRORS[code] ?? MALFORMED;
-  const {body, contentType} = problem(status, problemCode, detail);
-  const text = JSON.stringify(body);
-  socket.end(
-    `HTTP/1.1 ${status} ${'title' in body ? body.title : ''}\r\ncontent-type: ${contentType}\r\n` +
-      `content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
+  connection?.cut(() => true);
+  refuseWith(socket, CLIENT_ERRORS[code] ?? MALFORMED);
+}
+
+/** Writes directly to the socket. */
+function refuseWith(socket: Socket, [status, code, detail]: ClientError): void {
+  const requestId = randomUUID();
+  const {body, contentType} = problem(status, code, detail);
+  const text = JSON.stringify({...body, requestId});
+  socket.write(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${contentType}\r\n` +
+      `content-length: ${Buffer.byteLength(text)}\r\ncache-control: no-store\r\nx-request-id: ${requestId}\r\n` +
+      `date: ${new Date().toUTCString()}\r\nconnection: close\r\n\r\n${text}`,
   );
   socket.destroySoon();
 }

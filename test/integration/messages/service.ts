@@ -51,6 +51,7 @@ export interface Service {
 }
 
 const ROOMY = {requestsPerSecond: 1_000_000, bytesPerSecond: 16 * 1024 ** 3, answerBytesPerSecond: 16 * 1024 ** 3};
+const ROOMY_STRANGERS = {requestsPerSecond: 1_000_000, addressRequestsPerSecond: 1_000_000};
 let started = 0;
 let accountsUsed = 0;
 const temporary: string[] = [];
@@ -119,7 +120,7 @@ function merged(keyFile: string, folder: string, config: Readonly<Record<string,
     server: {port: 0, ...server},
     operations: {port: 0},
     store: {folder, reserveBytes: 0, ...store},
-    limits: {...limits, account: {...ROOMY, ...(limits?.account as object)}},
+    limits: {strangers: ROOMY_STRANGERS, ...limits, account: {...ROOMY, ...(limits?.account as object)}},
     log: {level: 'debug'},
   };
 }

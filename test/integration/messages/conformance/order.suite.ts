@@ -54,6 +54,8 @@ const contentTypeRows: readonly HeaderRow[] = [
   {case: 'with charset in quotes and other case', headers: type('application/json;charset="UTF-8"'), status: 202},
   {case: 'with another parameter', headers: type('application/json; profile=x'), status: 202},
   {case: 'with suffix +json', headers: type('application/vnd.example.message+json'), status: 202},
+  {case: 'a parameter that looks like a charset', headers: type('application/json; a="; charset=latin1"'), status: 202},
+  {case: 'a charset after another parameter', headers: type('application/json; a="b;c"; charset=latin1'), ...wrongType},
   {case: 'another charset', headers: type('application/json; charset=latin1'), ...wrongType},
   {case: 'absent', headers: type(), ...wrongType},
   {case: 'empty', headers: type(''), ...wrongType},
