@@ -193,7 +193,7 @@ _nameplate.example.co.uk. 3600 IN TXT "to\\034k\\092en"
 
   test('of a status that somebody else wrote add no line, no record, and no template', () => {
     const hostile = 'x.example.com. 60 IN A 192.0.2.1\n@ "\u0024{file("/etc/passwd")} %{if true}';
-    const forged = ['CNAME', 'ALIAS', 'TXT'].map(type => ({type, name: hostile, label: '@', value: hostile, ttl: 60}));
+    const forged = ['CNAME', 'ALIAS', 'TXT'].map(type => ({type, name: hostile, label: 'x', value: hostile, ttl: 60}));
     const zone = printRecords(forged, 'zone').trimEnd().split('\n');
     expect(zone).toHaveLength(3);
     for (const line of zone.filter(each => !each.startsWith(';')))
@@ -203,6 +203,15 @@ _nameplate.example.co.uk. 3600 IN TXT "to\\034k\\092en"
     const settings = terraform.replaceAll(/^#.*$/gm, '');
     expect(settings.replaceAll(/\$\$\{|%%\{/g, '')).not.toMatch(/[$%]\{/);
     expect(settings.match(/^ {2}\w+ +=/gm)).toHaveLength(8);
+  });
+
+  test('for Terraform, in the zone that DNS shows', () => {
+    const delegated = [
+      {type: 'CNAME', name: 'shop.dev.example.com', label: 'shop', value: 't.edge.example.net', ttl: 60},
+      {type: 'TXT', name: '_nameplate.dev.example.com', label: '_nameplate', value: 'token', ttl: 60},
+    ];
+    const zones = printRecords(delegated, 'terraform').match(/zone +=.*/g);
+    expect(zones).toEqual(['zone  = "dev.example.com."', 'zone  = "dev.example.com."']);
   });
 
   test('for Terraform, in the zone of the registrable domain', () => {

@@ -1,7 +1,6 @@
 /** `kubectl nameplate records`: the DNS records to create, in the form that a tool reads. */
 import {stringify} from 'yaml';
 import {printable} from '../base/untrusted-text.ts';
-import {registrableDomain} from '../dns/dns.ts';
 import type {Domain, RequiredRecord} from '../operator/model/kinds.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
 
@@ -53,10 +52,10 @@ function zoneLine({type, name, value, ttl}: DeepReadonly<RequiredRecord>): strin
 
 /** A block for the provider hashicorp/dns, which sends dynamic updates to any server (RFC 2136). */
 function terraformBlock(record: DeepReadonly<RequiredRecord>): string {
-  const {type, name, value, ttl} = record;
+  const {type, name, label, value, ttl} = record;
   if (type === 'ALIAS') return `# ${printable(name)} ${NOT_DNS}: ALIAS ${printable(value)}\n`;
-  const zone = registrableDomain(name) ?? name;
-  const label = name === zone ? '' : name.slice(0, -zone.length - 1);
+  // The label is relative to the zone that DNS shows, which may be a delegated one.
+  const zone = label === '@' ? name : name.slice(label.length + 1);
   const [kind, values] =
     type === 'TXT'
       ? ['dns_txt_record_set', `txt   = [${hclString(value)}]`]
@@ -64,7 +63,7 @@ function terraformBlock(record: DeepReadonly<RequiredRecord>): string {
   return [
     `resource "${kind}" "nameplate_${name.replace(/[^\w-]/g, '_')}" {`,
     `  zone  = ${hclString(`${zone}.`)}`,
-    ...(label === '' ? [] : [`  name  = ${hclString(label)}`]),
+    ...(label === '@' ? [] : [`  name  = ${hclString(label)}`]),
     `  ${values}`,
     `  ttl   = ${ttl}`,
     '}\n',

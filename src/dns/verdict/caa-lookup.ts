@@ -1,7 +1,7 @@
 import type {Clock} from '../../base/clock.ts';
 import type {TtlCache} from '../../base/ttl-cache.ts';
 import {isPublicSuffix} from '../names/hosts.ts';
-import {selfAndAncestors} from '../names/wire-names.ts';
+import {escapeText, selfAndAncestors} from '../names/wire-names.ts';
 import type {Directory} from '../resolve/directory.ts';
 import {queryAny} from '../resolve/query-any.ts';
 import {negativeTtl} from '../resolve/reply.ts';
@@ -12,6 +12,7 @@ import type {CaaVerdict, ProofQuestion} from './verdict.ts';
 
 const MAX_HOPS = 8;
 const REGISTRY_CACHE_MS = 300_000;
+const UNCHECKED: CaaVerdict = {outcome: 'unchecked', message: 'The CA has no identity to check CAA for.'};
 
 export interface CaaDependencies {
   /** The CAA sets of public suffixes. All hosts below them share these, and no tenant can change them. */
@@ -34,7 +35,7 @@ export async function lookUpCaa(
   {registryCaa, clock}: CaaDependencies,
 ): Promise<CaaVerdict> {
   const {host, caaIdentities} = question;
-  if (caaIdentities.length === 0) return {outcome: 'unchecked', message: 'The CA has no identity to check CAA for.'};
+  if (caaIdentities.length === 0) return UNCHECKED;
   for (const name of selfAndAncestors(host)) {
     const cached = registryCaa.get(name);
     const lookup: Lookup = cached ? {ok: true, records: cached} : await lookUpCaaAt(name, directory, session, clock);
@@ -43,6 +44,12 @@ export async function lookUpCaa(
     if (lookup.records.length > 0) return judgeCaa(host, lookup.records, question);
   }
   return {outcome: 'allowed', message: `No CAA record restricts who may issue for ${host}.`};
+}
+
+/** No server answers about the host, so none would answer the CA. */
+export function caaUnanswered({host, caaIdentities}: ProofQuestion): CaaVerdict {
+  if (caaIdentities.length === 0) return UNCHECKED;
+  return lookupFailed(host, {ok: false, at: host, why: 'no name server answers queries about this host'});
 }
 
 /** The CAA set of one name. It follows CNAME records as a resolver would. */
@@ -57,7 +64,14 @@ async function lookUpCaaAt(
     const found = await directory.find(name, session, 'any');
     if (!found.ok) return {ok: false, at: name, why: `the name servers of ${found.zone} do not answer`};
     const reply = await queryAny(found.authority, name, 'CAA', session, clock);
-    if (reply === undefined) return {ok: false, at: name, why: 'no name server answers the question for CAA records'};
+    if (reply === undefined) {
+      const unasked = session.remaining <= 0;
+      const servers = found.authority.servers.map(({name: server}) => server).join(', ');
+      const why = unasked
+        ? 'this check could send no more queries'
+        : `no name server answers the query for CAA records (${escapeText(servers, 300)})`;
+      return {ok: false, at: name, why};
+    }
     const {records, next} = readAnswer(reply.message, name, found.authority.recursive);
     if (next === undefined) return {ok: true, records};
     name = next;

@@ -7,7 +7,7 @@ import {onlyAnswered} from '../resolve/cname-chain.ts';
 import type {Directory} from '../resolve/directory.ts';
 import {VerdictSession} from '../resolve/session.ts';
 import type {Targets} from '../resolve/targets.ts';
-import {type CaaDependencies, lookUpCaa} from './caa-lookup.ts';
+import {type CaaDependencies, caaUnanswered, lookUpCaa} from './caa-lookup.ts';
 import {type Evidence, gatherEvidence} from './evidence.ts';
 import {cachedElsewhere, noAuthority} from './explain.ts';
 import {type Judgment, judge} from './judge.ts';
@@ -99,7 +99,8 @@ function caaOf(
   deps: CaaDependencies,
 ): Promise<CaaVerdict> {
   const answered = evidence.kind === 'host' && evidence.answers.some(answer => answer.ok);
-  session.grant(answered ? CAA_BUDGET : -session.remaining);
+  if (!answered) return Promise.resolve(caaUnanswered(question));
+  session.grant(CAA_BUDGET);
   return lookUpCaa(question, directory, session, deps);
 }
 
