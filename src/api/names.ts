@@ -26,6 +26,8 @@ export const LABEL = {
 } as const;
 
 export const ANNOTATION = {
+  /** On the Secret of the platform key: the target domain for which the operator last started. */
+  targetDomain: `${GROUP}/target-domain`,
   /** On a Domain: a new value requests a check now. */
   verifyRequestedAt: `${GROUP}/verify-requested-at`,
   /** On a Domain or a Project, or set by the platform on a Namespace: Nameplate builds and changes nothing for it. */

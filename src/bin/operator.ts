@@ -53,7 +53,10 @@ async function operate(config: OperatorConfig, kubeconfig: string | undefined): 
   const {signal} = shutdown;
   const namespace = process.env.POD_NAMESPACE ?? 'default';
   const platformKey =
-    keyInFile ?? (await loadPlatformKey(keySecret, {client, namespace, clock: systemClock, logger, signal}));
+    keyInFile ??
+    (await loadPlatformKey(keySecret, {
+      ...{client, namespace, target: config.platform, clock: systemClock, logger, signal},
+    }));
   if (!platformKey) {
     await client.close();
     shutdown.finished();

@@ -13,6 +13,7 @@ const complete: OperatorConfig = {
   platform: {
     baseDomain: 'apps.example.net',
     targetDomain: 'edge.example.net',
+    confirmTargetDomain: '',
     reservedHosts: [],
     keySecret: {name: 'nameplate-platform-key', key: 'platform.key'},
   },

@@ -4,6 +4,7 @@
  */
 import {randomBytes} from 'node:crypto';
 import type {Logger} from 'pino';
+import {ANNOTATION} from '../api/names.ts';
 import {type BackoffPolicy, retryDelayMs} from '../base/backoff.ts';
 import type {Clock} from '../base/clock.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
@@ -25,6 +26,7 @@ interface PlatformKeyParts {
   readonly client: KubeClient;
   /** The operator's own namespace, which has the Secret. */
   readonly namespace: string;
+  readonly target: Pick<PlatformConfig, 'targetDomain' | 'confirmTargetDomain'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
@@ -76,8 +78,41 @@ async function keyInSecret({name, key}: KeySecretRef, parts: PlatformKeyParts): 
     logger.info({namespace, name}, 'Created the platform key; back it up.');
   }
   const bytes = Buffer.from(secret.data?.[key] ?? '', 'base64');
-  if (bytes.length >= MIN_BYTES) return bytes;
-  throw problem(`${key} has ${bytes.length} bytes; at least ${MIN_BYTES} random bytes are required`);
+  if (bytes.length < MIN_BYTES)
+    throw problem(`${key} has ${bytes.length} bytes; at least ${MIN_BYTES} random bytes are required`);
+  await recordTarget(secret, parts);
+  return bytes;
+}
+
+/**
+ * The DNS of each held host points to a name below the target domain. So the domain in force is recorded next to the
+ * key, from which the names are derived, and is restored with it. A Secret without the record is new, or older than it.
+ */
+async function recordTarget({metadata}: Secret, {client, namespace, target, signal}: PlatformKeyParts): Promise<void> {
+  const {targetDomain, confirmTargetDomain} = target;
+  const recorded = metadata.annotations?.[ANNOTATION.targetDomain];
+  if (recorded === targetDomain) return;
+  if (recorded !== undefined && confirmTargetDomain !== targetDomain) {
+    const held = await countHeld(client, signal);
+    if (held > 0) throw new PlatformKeyError(targetChanged(recorded, targetDomain, held));
+  }
+  const patch = {metadata: {annotations: {[ANNOTATION.targetDomain]: targetDomain}}};
+  await client.patch(SECRET, {namespace, name: metadata.name}, patch, {signal, metadataOnly: true});
+}
+
+async function countHeld(client: KubeClient, signal: AbortSignal): Promise<number> {
+  let held = 0;
+  for await (const {items} of client.list(DOMAIN_CLAIM, {signal})) {
+    held += items.filter(({spec}) => spec.releasedAt === undefined).length;
+  }
+  return held;
+}
+
+function targetChanged(from: string, to: string, held: number): string {
+  return (
+    `config.platform.targetDomain has changed from ${from} to ${to}, and ${held} held ${held === 1 ? 'host' : 'hosts'} would need a DNS change. ` +
+    `Set it to ${from} again. Or, if you want the change, set config.platform.confirmTargetDomain to ${to}, too, and tell the tenants which records to change.`
+  );
 }
 
 /**

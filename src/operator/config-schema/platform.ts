@@ -17,7 +17,15 @@ export const platform = section(
       ...zone,
       examples: ['edge.example.net'],
       description:
-        "Custom domains point to a name under this domain, a different one for each account. A wildcard record *.targetDomain must point to the cluster's ingress. Never change it while custom domains exist: each of them would need a DNS change.",
+        "Custom domains point to a name under this domain, a different one for each account. A wildcard record *.targetDomain must point to the cluster's ingress. Do not change it while custom domains exist: each of them would need a DNS change.",
+    },
+    confirmTargetDomain: {
+      ...zone,
+      pattern: `^$|${zone.pattern}`,
+      default: '',
+      examples: ['edge2.example.net'],
+      description:
+        'The new targetDomain, to confirm that it changes although hosts are held whose DNS points to the former one. Without it, the operator refuses to start and says how many hosts need a DNS change.',
     },
     reservedHosts: {
       type: 'array',

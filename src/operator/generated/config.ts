@@ -13,9 +13,13 @@ export interface OperatorConfig {
      */
     readonly baseDomain: string;
     /**
-     * Custom domains point to a name under this domain, a different one for each account. A wildcard record *.targetDomain must point to the cluster's ingress. Never change it while custom domains exist: each of them would need a DNS change.
+     * Custom domains point to a name under this domain, a different one for each account. A wildcard record *.targetDomain must point to the cluster's ingress. Do not change it while custom domains exist: each of them would need a DNS change.
      */
     readonly targetDomain: string;
+    /**
+     * The new targetDomain, to confirm that it changes although hosts are held whose DNS points to the former one. Without it, the operator refuses to start and says how many hosts need a DNS change.
+     */
+    readonly confirmTargetDomain: string;
     /**
      * Hosts that no tenant may use, including everything below them. baseDomain and targetDomain are always reserved.
      */

@@ -4,9 +4,9 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {systemClock} from '../../../src/base/clock.ts';
-import {loadPlatformKey} from '../../../src/operator/platform-key.ts';
+import {loadPlatformKey, PlatformKeyError} from '../../../src/operator/platform-key.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {TransportError} from '../../../src/runtime/kube/errors.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
@@ -74,8 +74,13 @@ beforeEach(async () => {
   await api.kubectl('delete', 'secret', '-n', namespace, name, '--ignore-not-found');
 });
 
-function load(through = client, signal = new AbortController().signal): Promise<Uint8Array | undefined> {
-  return loadPlatformKey({name, key: 'platform.key'}, {client: through, namespace, clock: systemClock, logger, signal});
+function load(
+  through = client,
+  signal = new AbortController().signal,
+  target = {...config.platform, confirmTargetDomain: ''},
+): Promise<Uint8Array | undefined> {
+  const parts = {client: through, namespace, target, clock: systemClock, logger, signal};
+  return loadPlatformKey({name, key: 'platform.key'}, parts);
 }
 
 async function stored(): Promise<{immutable: boolean; data: Record<string, string>}> {
@@ -93,7 +98,13 @@ function inStep(count: number): readonly KubeClient[] {
   };
   return Array.from(
     {length: count},
-    () => ({get: client.get.bind(client), list: client.list.bind(client), create}) as KubeClient,
+    () =>
+      ({
+        get: client.get.bind(client),
+        list: client.list.bind(client),
+        patch: client.patch.bind(client),
+        create,
+      }) as KubeClient,
   );
 }
 
@@ -104,6 +115,45 @@ test('the first start creates 32 immutable bytes, which every later one reads', 
   expect(Buffer.from(data['platform.key'] ?? '', 'base64')).toHaveLength(32);
   expect(Buffer.from(key ?? [])).toEqual(Buffer.from(data['platform.key'] ?? '', 'base64'));
   expect(await load()).toEqual(key);
+});
+
+describe('a changed target domain', () => {
+  const {signal} = new AbortController();
+  const next = 'edge2.example.net';
+  const start = (targetDomain: string, confirmTargetDomain = '') =>
+    load(client, signal, {...config.platform, targetDomain, confirmTargetDomain});
+  const released = CLAIM.replace('"since"', '"releasedAt":"2026-06-02T00:00:00Z","since"');
+
+  test('takes effect while nobody holds a host', async () => {
+    await start('edge.example.net');
+    await api.apply(released);
+    await expect(start(next)).resolves.toBeDefined();
+  });
+
+  test('keeps the operator from starting while hosts are held, with their number and what to do', async () => {
+    await start('edge.example.net');
+    await api.apply(CLAIM);
+    const refused = await start(next).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(PlatformKeyError);
+    expect(String(refused)).toContain('has changed from edge.example.net to edge2.example.net, and 1 held host');
+    await expect(start(next, 'edge3.example.net'), 'another one is confirmed').rejects.toThrow('confirmTargetDomain');
+    await expect(start('edge.example.net'), 'the former one').resolves.toBeDefined();
+  });
+
+  test('takes effect once the configuration confirms it, and is then the one in force', async () => {
+    await start('edge.example.net');
+    await api.apply(CLAIM);
+    await expect(start(next, next)).resolves.toBeDefined();
+    await expect(start(next)).resolves.toBeDefined();
+    await expect(start('edge.example.net')).rejects.toThrow('has changed from edge2.example.net to edge.example.net');
+  });
+
+  test('is not noticed on a Secret without the record, as of a version before it', async () => {
+    await start('edge.example.net');
+    await api.kubectl('annotate', 'secret', '-n', namespace, name, 'nameplate.dev/target-domain-');
+    await api.apply(CLAIM);
+    await expect(start(next)).resolves.toBeDefined();
+  });
 });
 
 test('replicas that start at the same time share one key', async () => {
@@ -125,7 +175,7 @@ test('an existing key is read, and never changed', async () => {
   const before = await stored();
   await api.apply(CLAIM);
   expect(Buffer.from((await load()) ?? []).toString()).toBe('k'.repeat(40));
-  expect(await stored()).toEqual(before);
+  expect((await stored()).data).toEqual(before.data);
 });
 
 test('a Secret without a whole key stops the operator, and keeps its content', async () => {
