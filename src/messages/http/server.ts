@@ -34,6 +34,8 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
   const lanes = new Map<Socket, Connection>();
   server.on('connection', (socket: Socket) => {
     lanes.set(socket, new Connection(socket));
+    // Node removes its own listener in some cases, and an error without any ends the process.
+    socket.on('error', nothing);
     socket.once('close', () => lanes.delete(socket));
   });
   let closing = false;
@@ -65,7 +67,8 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
     }
   });
   // Without a listener, Node closes the connection.
-  server.on('connect', (_request, socket: Socket) => {
+  server.on('connect', ({socket}, stream) => {
+    stream.on('error', nothing); // It is not the socket itself if a body was announced.
     refuseWith(socket, [405, 'method_not_allowed', 'This is not a proxy. See /openapi.json.']);
   });
   const unread = setInterval(() => {

@@ -2,13 +2,17 @@
  * One client and one account, each doing whatever it can, through a proxy that takes connections to the API from a pool:
  * no request of another account fails. A meter counts and times what that account sends.
  */
+import {randomInt} from 'node:crypto';
 import {Agent, request as requestHttp} from 'node:http';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {quantile} from '../../../bench/statistics.ts';
 import {type Edge, startEdge} from './edge.ts';
+import {Dice, moves} from './framing.ts';
 import {head, RawClient} from './raw.ts';
 import {removeFolders, type Service, startService} from './service.ts';
 
+/** Shown in the test's name. */
+const SEED = Number(process.env.SEED ?? randomInt(2 ** 31));
 const SECONDS = process.env.SOAK ? 60 : 3;
 const CONNECTIONS = 32;
 /** How many of the victim's clients send one request after another. */
@@ -143,3 +147,25 @@ test.each(ATTACKS)(
   },
   120_000,
 );
+
+test(`hostile framing from seed ${SEED}: no request of another account fails`, async () => {
+  const dice = new Dice(SEED);
+  const raw = new RawClient(edge);
+  const [mine, theirs] = [service.account().key, service.account().key];
+  const end = performance.now() + 3 * SECONDS * 1000;
+  let sent = 0;
+  const attacker = setInterval(() => {
+    if (dice.below(20) === 0) raw.closeAll();
+    for (let n = 0; n < 10; n++) {
+      const {socket} = raw.open(Buffer.from(dice.one(moves)(dice, mine), 'latin1'), {unread: dice.below(4) === 0});
+      sent += 1;
+      const ending = dice.below(8);
+      if (ending === 0) socket.once('connect', () => socket.end());
+      if (ending === 1) socket.once('connect', () => setImmediate(() => socket.resetAndDestroy()));
+    }
+  }, 50);
+  const {failures, times} = await meter(theirs, () => performance.now() > end);
+  clearInterval(attacker);
+  raw.closeAll();
+  expect(failures, `${sent} connections of the attacker, ${times.length} requests of the other account`).toEqual([]);
+}, 300_000);

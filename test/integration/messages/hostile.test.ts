@@ -166,6 +166,27 @@ test.each([
 });
 
 test.each([
+  ['CONNECT', ''],
+  ['CONNECT with a body', 'content-length: 10\r\n'],
+  ['CONNECT with chunks', 'transfer-encoding: chunked\r\n'],
+  ['an upgrade', 'connection: upgrade\r\nupgrade: websocket\r\n'],
+])('100 clients that send %s and reset the connection end nothing', async (_, headers) => {
+  const raw = new RawClient(service);
+  const line = headers.includes('websocket') ? 'GET /openapi.json' : 'CONNECT x:1';
+  const connections = raw.many(100, `${line} HTTP/1.1\r\nhost: x:1\r\n${headers}\r\nabc`);
+  for (const {socket} of connections) socket.once('connect', () => setImmediate(() => socket.resetAndDestroy()));
+  await until('all are closed', () => connections.every(({closed}) => closed));
+  await expectOthersServed();
+});
+
+test.each([
+  ['CONNECT with a body', 'CONNECT x:1 HTTP/1.1\r\nhost: x:1\r\ncontent-length: 10\r\n\r\nabc'],
+  ['CONNECT with chunks', 'CONNECT x:1 HTTP/1.1\r\nhost: x:1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n'],
+])('%s: 405', async (_, bytes) => {
+  expect(await exchange(service.port, bytes)).toMatch(/^HTTP\/1\.1 405 [\s\S]*method_not_allowed/);
+});
+
+test.each([
   ['the absolute form', 'GET http://x/openapi.json HTTP/1.1\r\nhost: y\r\n', 200],
   ['the absolute form, in capitals and with a port', 'GET HTTPS://X:1/openapi.json HTTP/1.1\r\nhost:\r\n', 200],
   ['the absolute form without a path', 'GET http://x HTTP/1.1\r\nhost: x\r\n', 404],
