@@ -63,6 +63,7 @@ const MAX_THROTTLED = 1000;
 const routing: RoutingConfig = {
   provider: 'gateway',
   movingFrom: 'none',
+  apexAddresses: [],
   edgeAddresses: [],
   formerAddresses: [],
   formerTtlSeconds: 86_400,

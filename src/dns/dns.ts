@@ -22,7 +22,7 @@ export {type DnsConfig, defaultDnsConfig} from './config.ts';
 export {formLabel, isApex, parseHost, registrableDomain} from './names/hosts.ts';
 export type {Lookup as HostLookup} from './resolve/lookup.ts';
 export type {DnsReason, ProofQuestion, Verdict} from './verdict/verdict.ts';
-export {canonicalAddress} from './wire/codec.ts';
+export {addressType, canonicalAddress} from './wire/codec.ts';
 
 /** The most public suffixes whose CAA sets are cached. */
 const REGISTRIES = 1_000;

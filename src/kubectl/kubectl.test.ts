@@ -205,6 +205,38 @@ _nameplate.example.co.uk. 3600 IN TXT "to\\034k\\092en"
     expect(settings.match(/^ {2}\w+ +=/gm)).toHaveLength(8);
   });
 
+  describe('of an apex that may have addresses in place of an ALIAS', () => {
+    const common = {name: 'example.com', label: '@', ttl: 60};
+    const apex = [
+      {type: 'ALIAS', value: 't.edge.example.net', ...common},
+      {type: 'A', value: '192.0.2.10', ...common},
+      {type: 'A', value: '192.0.2.11', ...common},
+      {type: 'AAAA', value: '2001:db8::10', ...common},
+    ];
+
+    test('as a zone file', () => {
+      expect(printRecords(apex, 'zone')).toBe(`example.com. 60 IN A 192.0.2.10
+example.com. 60 IN A 192.0.2.11
+example.com. 60 IN AAAA 2001:db8::10
+`);
+    });
+
+    test('for Terraform, one block for each type', () => {
+      const terraform = printRecords(apex, 'terraform');
+      expect(terraform.match(/^resource "\w+"/gm)).toEqual([
+        'resource "dns_a_record_set"',
+        'resource "dns_aaaa_record_set"',
+      ]);
+      expect(terraform).toContain('addresses = ["192.0.2.10", "192.0.2.11"]');
+    });
+
+    test('for external-dns, without the alias', () => {
+      const printed = printRecords(apex, 'external-dns');
+      expect(printed).not.toContain('CNAME');
+      expect(printed.match(/recordType: \w+/g)).toEqual(['recordType: A', 'recordType: AAAA']);
+    });
+  });
+
   test('for Terraform, in the zone that DNS shows', () => {
     const delegated = [
       {type: 'CNAME', name: 'shop.dev.example.com', label: 'shop', value: 't.edge.example.net', ttl: 60},

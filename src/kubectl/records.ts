@@ -17,9 +17,9 @@ export function recordsOf(domains: readonly DeepReadonly<Domain>[]): readonly De
 
 const printers: Readonly<Record<Format, (records: readonly DeepReadonly<RequiredRecord>[]) => string>> = {
   table,
-  zone: records => records.map(zoneLine).join(''),
-  terraform: records => records.map(terraformBlock).join('\n'),
-  'external-dns': externalDns,
+  zone: records => withoutNeedlessAlias(records).map(zoneLine).join(''),
+  terraform: records => grouped(withoutNeedlessAlias(records)).map(terraformBlock).join('\n'),
+  'external-dns': records => externalDns(grouped(withoutNeedlessAlias(records))),
   json: records => `${JSON.stringify(records, null, 2)}\n`,
 };
 
@@ -47,17 +47,50 @@ function table(records: readonly DeepReadonly<RequiredRecord>[]): string {
 /** RFC 1035, section 5. */
 function zoneLine({type, name, value, ttl}: DeepReadonly<RequiredRecord>): string {
   if (type === 'ALIAS') return `; ${zoneName(name)} ${NOT_DNS}: ALIAS ${zoneName(value)}\n`;
-  return `${zoneName(name)} ${ttl} IN ${type} ${type === 'TXT' ? zoneText(value) : zoneName(value)}\n`;
+  return `${zoneName(name)} ${ttl} IN ${type} ${zoneValue(type, value)}\n`;
+}
+
+function zoneValue(type: string, value: string): string {
+  if (type === 'TXT') return zoneText(value);
+  return isAddress(type) ? zoneBytes(value, /[\da-f:.]/) : zoneName(value);
+}
+
+function isAddress(type: string): boolean {
+  return type === 'A' || type === 'AAAA';
+}
+
+/** Providers without ALIAS get addresses in its place, and these are records of any DNS server. */
+function withoutNeedlessAlias(
+  records: readonly DeepReadonly<RequiredRecord>[],
+): readonly DeepReadonly<RequiredRecord>[] {
+  const addressed = new Set(records.filter(({type}) => isAddress(type)).map(({name}) => name));
+  return records.filter(({type, name}) => type !== 'ALIAS' || !addressed.has(name));
+}
+
+/** All values of one name and type: a tool that manages records manages them together. */
+type RecordSet = Omit<RequiredRecord, 'value'> & {readonly values: string[]};
+
+function grouped(records: readonly DeepReadonly<RequiredRecord>[]): readonly RecordSet[] {
+  const sets = new Map<string, RecordSet>();
+  for (const {value, ...record} of records) {
+    const key = isAddress(record.type) ? `${record.type} ${record.name}` : `${record.type} ${record.name} ${value}`;
+    const set = sets.get(key) ?? {...record, values: []};
+    sets.set(key, set);
+    set.values.push(value);
+  }
+  return [...sets.values()];
 }
 
 /** A block for the provider hashicorp/dns, which sends dynamic updates to any server (RFC 2136). */
-function terraformBlock(record: DeepReadonly<RequiredRecord>): string {
-  const {type, name, label, value, ttl} = record;
+function terraformBlock(set: RecordSet): string {
+  const {type, name, label, ttl, values: all} = set;
+  const [value = ''] = all;
   if (type === 'ALIAS') return `# ${printable(name)} ${NOT_DNS}: ALIAS ${printable(value)}\n`;
   // The label is relative to the zone that DNS shows, which may be a delegated one.
   const zone = label === '@' ? name : name.slice(label.length + 1);
-  const [kind, values] =
-    type === 'TXT'
+  const [kind, values] = isAddress(type)
+    ? [`dns_${type.toLowerCase()}_record_set`, `addresses = [${all.map(hclString).join(', ')}]`]
+    : type === 'TXT'
       ? ['dns_txt_record_set', `txt   = [${hclString(value)}]`]
       : ['dns_cname_record', `cname = ${hclString(`${value}.`)}`];
   return [
@@ -71,12 +104,12 @@ function terraformBlock(record: DeepReadonly<RequiredRecord>): string {
 }
 
 /** A DNSEndpoint, the source `crd` of external-dns. Providers that know aliases create them from a CNAME at an apex. */
-function externalDns(records: readonly DeepReadonly<RequiredRecord>[]): string {
-  const endpoints = records.map(({type, name, value, ttl}) => ({
+function externalDns(sets: readonly RecordSet[]): string {
+  const endpoints = sets.map(({type, name, values, ttl}) => ({
     dnsName: name,
     recordType: type === 'ALIAS' ? 'CNAME' : type,
     recordTTL: ttl,
-    targets: [value],
+    targets: values,
   }));
   const metadata = {name: 'nameplate'};
   return stringify({apiVersion: 'externaldns.k8s.io/v1alpha1', kind: 'DNSEndpoint', metadata, spec: {endpoints}});

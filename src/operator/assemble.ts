@@ -69,8 +69,8 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     ...leaderElection(config, namespace),
   });
   const edge = edgeOf(config);
-  const {movingFrom, edgeAddresses: next, formerAddresses: former} = config.routing;
-  const edgeAddresses = movingFrom === 'none' ? [] : [...next, ...former];
+  const {movingFrom, apexAddresses, edgeAddresses: next, formerAddresses: former} = config.routing;
+  const edgeAddresses = movingFrom === 'none' ? apexAddresses : [...apexAddresses, ...next, ...former];
   const strings = new StringPool();
   const compact = (verdict: Verdict) => strings.share(exact(verdict)); // the Domain's status has the same texts
   const {scheduler, lookUp} = createDns(config.dns, {logger, registry, clock, edgeAddresses, compact});

@@ -50,6 +50,7 @@ const complete: OperatorConfig = {
   routing: {
     provider: 'traefik',
     movingFrom: 'none',
+    apexAddresses: [],
     edgeAddresses: [],
     formerAddresses: [],
     formerTtlSeconds: 86_400,

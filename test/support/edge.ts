@@ -5,6 +5,7 @@ import type {HostRoute} from '../../src/operator/model/edge-provider.ts';
 export const ON_GATEWAY: RoutingConfig = {
   provider: 'gateway',
   movingFrom: 'none',
+  apexAddresses: [],
   edgeAddresses: [],
   formerAddresses: [],
   formerTtlSeconds: 86_400,

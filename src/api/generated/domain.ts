@@ -49,11 +49,11 @@ export interface DomainStatus {
    */
   dns?: {
     /**
-     * The records to create at the DNS provider, exactly as shown.
+     * The records to create at the DNS provider, exactly as shown. At an apex, A and AAAA records take the place of the ALIAS at a provider that has no ALIAS records; create only one of the two.
      */
     required?: {
       /**
-       * CNAME; ALIAS at an apex (providers call it ALIAS, ANAME, or CNAME flattening); TXT for the proof.
+       * CNAME; ALIAS at an apex (providers call it ALIAS, ANAME, or CNAME flattening), or A and AAAA; TXT for the proof.
        */
       type: string;
       /**

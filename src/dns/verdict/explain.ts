@@ -7,7 +7,7 @@ import {escapeText, parentOf} from '../names/wire-names.ts';
 import {addressesIn, type ChainEnd, cnamesIn, onlyAnswered} from '../resolve/cname-chain.ts';
 import type {SilentServer} from '../resolve/directory.ts';
 import type {ServerAnswer, ServerRecords} from '../resolve/query-all.ts';
-import type {ResourceRecord} from '../wire/codec.ts';
+import {addressType, type ResourceRecord} from '../wire/codec.ts';
 import type {Case} from './case.ts';
 import type {Classification} from './classify.ts';
 import {type HostEvidence, textsIn} from './evidence.ts';
@@ -69,8 +69,11 @@ function wantedCname({question: {host, target}, evidence: {ownZone}}: Wanted): s
   return `${host}. CNAME ${target}. (in a form: type CNAME, name "${formLabel(host, ownZone)}", value "${target}")`;
 }
 
-function wantedAlias({host, target}: ProofQuestion): string {
-  return `an ALIAS record (at some providers ANAME, or a flattened CNAME) of ${host} with the value ${target}`;
+function wantedAlias({host, target, apexAddresses = []}: ProofQuestion): string {
+  const alias = `an ALIAS record (at some providers ANAME, or a flattened CNAME) of ${host} with the value ${target}`;
+  if (apexAddresses.length === 0) return alias;
+  const records = apexAddresses.map(address => `${host}. ${addressType(address)} ${address}`);
+  return `${alias} (or, if your provider has none, ${records.join(' and ')})`;
 }
 
 function wantedTxt({question: {txtName, txtValue}, evidence: {ownZone}}: Wanted): string {

@@ -21,6 +21,8 @@ export interface ProofQuestion {
   readonly txtValue: string;
   /** `txt`: a name with only addresses needs the TXT record too. `address`: the addresses are enough. */
   readonly apexProof: 'txt' | 'address';
+  /** Addresses of the target that never change, for an apex whose provider has no ALIAS. Default: none. */
+  readonly apexAddresses?: readonly string[];
   /** Issuer domain names of the CA, as in CAA records (`letsencrypt.org`). Empty: CAA is not checked. */
   readonly caaIdentities: readonly string[];
   /** The ACME account at the CA, compared with `accounturi` (RFC 8657). Absent: not known, so any URI may be it. */

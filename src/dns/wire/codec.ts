@@ -231,6 +231,11 @@ function ipv6(bytes: Uint8Array): string {
   return canonicalAddress(groups.join(':')) ?? '::';
 }
 
+/** The type of record that holds the address. */
+export function addressType(address: string): 'A' | 'AAAA' {
+  return isIP(address) === 6 ? 'AAAA' : 'A';
+}
+
 /** An IP address in the one form in which addresses are compared (RFC 5952), or undefined. */
 export function canonicalAddress(text: string): string | undefined {
   const family = isIP(text);

@@ -58,9 +58,11 @@ function checkLeaderElection(election: LeaderElectionConfig): readonly ConfigPro
   ];
 }
 
-function checkRouting({provider, movingFrom, gateway, edgeAddresses}: RoutingConfig): readonly ConfigProblem[] {
-  const noAddress = edgeAddresses.findIndex(address => isIP(address) === 0);
-  if (noAddress >= 0) return [{path: ['routing', 'edgeAddresses', noAddress], message: 'is not an IP address'}];
+function checkRouting({provider, movingFrom, gateway, ...routing}: RoutingConfig): readonly ConfigProblem[] {
+  for (const key of ['apexAddresses', 'edgeAddresses'] as const) {
+    const noAddress = routing[key].findIndex(address => isIP(address) === 0);
+    if (noAddress >= 0) return [{path: ['routing', key, noAddress], message: 'is not an IP address'}];
+  }
   if (provider === movingFrom) return [{path: ['routing', 'movingFrom'], message: 'must differ from routing.provider'}];
   if (provider !== 'gateway') return [];
   const missing = (['namespace', 'name'] as const).filter(key => gateway[key] === '');

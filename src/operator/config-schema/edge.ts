@@ -12,6 +12,9 @@ export const routing = section('How traffic is routed to projects.', {
     'none',
     'With provider gateway, traefik: write the routes for Traefik too, while DNS still points to it. docs/edges.md describes the move.',
   ),
+  apexAddresses: addresses(
+    'IP addresses of the edge that never change. Set them only if you can keep them: at an apex, tenants whose DNS provider has no ALIAS records then get A and AAAA records with these addresses to create, and changing an address breaks these hosts. The wildcard record of targetDomain must return the same addresses.',
+  ),
   edgeAddresses: addresses(
     'With movingFrom: IP addresses of the new edge, as DNS returns them. Set them when you change the wildcard records: from then on, the new edge decides whether a host is live. In a namespace with the label nameplate.dev/former-edge=remove, Nameplate removes a host from the former edge once DNS returns only these.',
   ),

@@ -4,12 +4,17 @@ import {type DomainView, requiredRecords} from './view.ts';
 const TARGET = 'acct.edge.test';
 
 /** `zone`: what the last check found. `last`: what the status shows, as type and label. */
-function records(host: string, zone?: string, last?: readonly [type: string, label: string]): string[] {
+function records(
+  host: string,
+  zone?: string,
+  last?: readonly [type: string, label: string],
+  apexAddresses?: readonly string[],
+): string[] {
   const required = last && [{type: last[0], name: host, label: last[1], value: TARGET}];
   const verdict = {zone, observed: [], addressesOnly: false};
   const view = {
     host,
-    question: {host, target: TARGET, txtName: `_nameplate.${host}`, txtValue: 'token', apexProof: 'txt'},
+    question: {host, target: TARGET, txtName: `_nameplate.${host}`, txtValue: 'token', apexProof: 'txt', apexAddresses},
     check: zone === undefined ? undefined : {verdict},
     domain: {status: {dns: required && {required}}},
   } as unknown as DomainView;
@@ -30,6 +35,13 @@ describe('the records to create follow the zone that DNS shows', () => {
       ['ALIAS @', 'TXT _nameplate'],
     ],
   ])('%s', (_, host, zone, want) => expect(records(host, zone)).toEqual(want));
+});
+
+test('at an apex, the fixed addresses of the platform follow the ALIAS, for providers that have none', () => {
+  const addresses = ['192.0.2.10', '192.0.2.11', '2001:db8::10'];
+  const want = ['ALIAS @', 'A @', 'A @', 'AAAA @', 'TXT _nameplate'];
+  expect(records('example.com', 'example.com', undefined, addresses)).toEqual(want);
+  expect(records('shop.example.com', 'example.com', undefined, addresses)).toEqual(['CNAME shop']);
 });
 
 test('before the first check, the registrable domain counts as the zone', () => {

@@ -1,7 +1,7 @@
 /** What the caches hold about one Domain, read once at the start of a reconcile. */
 import {findCondition} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import {type DnsCheck, formLabel, isApex, type ProofQuestion} from '../../dns/dns.ts';
+import {addressType, type DnsCheck, formLabel, isApex, type ProofQuestion} from '../../dns/dns.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {routeObjects} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
@@ -76,6 +76,7 @@ export function viewOf(
       txtName: ['_nameplate', host].join('.'), // one string, unlike a template
       txtValue: names.proofToken(account.id, host),
       apexProof: config.dns.apexProof,
+      ...(config.routing.apexAddresses.length > 0 && {apexAddresses: config.routing.apexAddresses}),
       caaIdentities: config.certificates.caaIdentities,
     },
     check: operator.scheduler.get(key),
@@ -134,6 +135,8 @@ export function requiredRecords(view: DomainView): RequiredRecord[] {
   });
   const apex = zone === undefined ? (last ? last.type === 'ALIAS' : isApex(host)) : zone === host;
   const records = [record(apex ? 'ALIAS' : 'CNAME', host, question.target)];
+  // In place of the ALIAS, for providers that have none.
+  if (apex) records.push(...(question.apexAddresses ?? []).map(each => record(addressType(each), host, each)));
   if ((apex || showsAddresses(view)) && question.apexProof === 'txt') {
     records.push(record('TXT', question.txtName, question.txtValue));
   }

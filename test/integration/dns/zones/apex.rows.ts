@@ -144,6 +144,13 @@ export const apexRows: readonly ZoneRow[] = [
     says: ['ALIAS record', '_nameplate.HOST. TXT "np-proof-1"'],
   }),
   apex({
+    case: 'an apex without records, on a platform with fixed addresses',
+    zone: {at: ALL, records: ''},
+    question: {apexAddresses: [TARGET_A, TARGET_AAAA]},
+    want: {reason: 'RecordMissing', agreed: true},
+    says: [`(or, if your provider has none, HOST. A ${TARGET_A} and HOST. AAAA ${TARGET_AAAA})`],
+  }),
+  apex({
     case: 'a zone cut at a name that is no apex by the Public Suffix List',
     zone: {name: 'cut.right.com', parent: 'right.com', at: ALL, records: `${ALIAS}\n${PROOF}`},
     want: {reason: 'Verified', proof: 'address-txt', agreed: true, addressesOnly: true},
