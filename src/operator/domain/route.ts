@@ -3,7 +3,14 @@ import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {findBackend, type NoBackend} from '../edge/backend.ts';
 import {leaving} from '../edge/leave.ts';
-import {earliest, type Publication, publishRoute, routeObjects, settlingMs} from '../edge/publish.ts';
+import {
+  earliest,
+  type Publication,
+  publishRoute,
+  routeObjects,
+  settlingMs,
+  whileFormerServes,
+} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
 import type {Backend, HostRoute} from '../model/edge-provider.ts';
@@ -18,7 +25,7 @@ import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
 import type {CertificateResult} from './held-certificate.ts';
 import {proofOf} from './probe.ts';
 import {dropOtherRoutes} from './unpublish.ts';
-import type {DomainView} from './view.ts';
+import {before, type DomainView} from './view.ts';
 
 export interface RouteResult extends StepResult {
   /** What is in place; undefined if that is not what the Domain wants. */
@@ -58,9 +65,10 @@ export async function route(
   const routeKey = routeKeyOf(key);
   const former = leaving(context, {namespace: view.namespace, host: view.host, routeKey});
   // Only the holder's route is written. After a restore, existing routes stay until the host is claimed again.
-  const publication: Publication = claim.holds
+  const found: Publication = claim.holds
     ? await publishRoute(context, {...wanted, leavesFormer: former.leaves})
     : context.edge.verdict(routeObjects(context.stores, routeKey), context.stores.platform);
+  const publication = whileFormerServes(context, found, kept && before(view, 'Routed')?.status === 'True');
   if (publication.kind === 'waiting') {
     const {on, contested} = publication;
     const wakeAtMs = contested?.wakeAtMs ?? view.nowMs + OBSTACLE_PAUSE_MS;
@@ -112,7 +120,7 @@ function routeOf(
   };
   if (!domain.spec.redirect) return serving;
   const end = redirectEnd(operator, view, project);
-  if (end.kind !== 'serves' || !isServing(operator, namespace, end.host)) {
+  if (end.kind !== 'serves' || !isServing(operator, view, end.host)) {
     return {waitsFor: end.kind === 'serves' ? end.host : domain.spec.redirect.to};
   }
   const leftMs = settlesInMs(operator, view, end.host);
@@ -122,15 +130,18 @@ function routeOf(
 
 /**
  * Routed with a valid certificate and not redirecting, in the spec and at the ingress, so that a swap of two hosts never
- * publishes a loop.
+ * publishes a loop. A new redirect also waits until the edge has accepted the current route of its target.
  */
-function isServing({stores, edge}: Operator, namespace: string, host: string): boolean {
+function isServing({stores, edge}: Operator, {namespace, published}: DomainView, host: string): boolean {
   const target = stores.domains.get(`${namespace}/${host}`);
   if (!target || target.spec.redirect) return false;
   if (findCondition(target.status?.conditions, 'CertificateReady')?.status !== 'True') return false;
   const routed = findCondition(target.status?.conditions, 'Routed');
   const current = routed?.status === 'True' && routed.observedGeneration === target.metadata.generation;
-  return current && publishedRoute(edge, routeObjects(stores, routeKeyOf(`${namespace}/${host}`)))?.kind === 'serve';
+  const objects = routeObjects(stores, routeKeyOf(`${namespace}/${host}`));
+  if (!current || publishedRoute(edge, objects)?.kind !== 'serve') return false;
+  const isInPlace = published?.kind === 'redirect' && published.to === host;
+  return isInPlace || edge.verdict(objects, stores.platform).kind === 'accepted';
 }
 
 /** How soon a redirect to `target` may replace the current route: not before the ingress has the target's route. */

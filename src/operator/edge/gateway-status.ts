@@ -81,6 +81,11 @@ export function isRead({metadata, status}: DeepReadonly<HttpRoute>, controller: 
   return Math.max(-1, ...generations) >= (metadata.generation ?? 0);
 }
 
+export function pending({kind, metadata}: Pick<DeepReadonly<KubeObject>, 'kind' | 'metadata'>) {
+  const {name, uid, generation} = metadata;
+  return {kind: 'pending', what: `${kind} ${name}`, version: `${uid} ${generation}`} as const;
+}
+
 function judged(
   {kind, metadata}: DeepReadonly<KubeObject>,
   conditions: DeepReadonly<GatewayCondition[]> = [],
@@ -90,7 +95,7 @@ function judged(
   for (const wanted of types) {
     const found = conditions.find(({type}) => type === wanted);
     const isCurrent = found && (found.observedGeneration ?? -1) >= generation;
-    if (!isCurrent || found.status === 'Unknown') return {kind: 'pending', what: `${kind} ${metadata.name}`};
+    if (!isCurrent || found.status === 'Unknown') return pending({kind, metadata});
     if (found.status === 'True') continue;
     const {reason = 'no reason', message = ''} = found;
     return {kind: 'rejected', what: `${kind} ${metadata.name}`, why: `${wanted} is False, ${reason}: ${message}`};

@@ -157,7 +157,7 @@ test("a default host's route is read once the controller has reported on its gen
     const conditions = [{type: 'Accepted', status: 'False', observedGeneration}];
     const parents = https.spec.parentRefs?.slice(1).map(parentRef => ({parentRef, controllerName, conditions}));
     const object = {...https, metadata: {...https.metadata, generation}, status: {parents}} as HttpRoute;
-    return edge.unread?.([{...object, status: edge.statusOf?.(object)} as KubeObject], platform);
+    return edge.unread?.([{...object, status: edge.statusOf?.(object)} as KubeObject], platform)?.what;
   };
   expect(unread(2)).toBeUndefined();
   expect(unread(1)).toBe('HTTPRoute np-a');
@@ -241,16 +241,19 @@ describe('the verdict', () => {
 
   test('a verdict on an earlier generation is none', () => {
     const earlier = {observedGeneration: GENERATION - 1};
-    const pending = (what: string) => ({kind: 'pending', what});
+    const pending = (what: string) => ({kind: 'pending', what, version: expect.any(String)});
     expect(verdicts(reported({Programmed: earlier}))).toEqual(pending('ListenerSet np-a'));
     expect(verdicts(reported({}, {Accepted: {...earlier, status: 'False'}}))).toEqual(pending('HTTPRoute np-a-http'));
   });
 
   test('what no controller, or only another one, has seen is pending', () => {
     const unseen = edge.build(route).map(({intent}) => intent);
-    expect(verdicts(unseen)).toEqual({kind: 'pending', what: 'ListenerSet np-a'});
-    expect(verdicts(reported({}, {}, 'example.com/former'))).toEqual({kind: 'pending', what: 'HTTPRoute np-a-http'});
-    expect(edge.verdict(reported(), NOTHING)).toEqual({kind: 'pending', what: 'HTTPRoute np-a-http'});
+    expect(verdicts(unseen)).toMatchObject({kind: 'pending', what: 'ListenerSet np-a'});
+    expect(verdicts(reported({}, {}, 'example.com/former'))).toMatchObject({
+      kind: 'pending',
+      what: 'HTTPRoute np-a-http',
+    });
+    expect(edge.verdict(reported(), NOTHING)).toMatchObject({kind: 'pending', what: 'HTTPRoute np-a-http'});
   });
 
   test('a rejection comes before what is pending', () => {

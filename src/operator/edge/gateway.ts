@@ -28,7 +28,7 @@ import {
   LISTENER_SET,
   type ListenerSet,
 } from './gateway-kinds.ts';
-import {isRead, statusOf, verdictOn} from './gateway-status.ts';
+import {isRead, pending, statusOf, verdictOn} from './gateway-status.ts';
 import {backendService, routeMetadata} from './route-objects.ts';
 
 /** Everything that this file writes needs these; both are Extended. */
@@ -131,25 +131,25 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
   }
 
   /** Only a default host is served before it has a ListenerSet, and nothing refers to a new route yet. */
-  function unread(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): string | undefined {
+  function unread(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader) {
     const controller = classOf(platform)?.spec.controllerName;
     const routes = objects.filter(({kind}) => kind === HTTP_ROUTE.kind) as DeepReadonly<HttpRoute>[];
     const found = routes.find(
       object =>
         (object.spec.parentRefs ?? []).length > 1 && object.metadata.generation !== 1 && !isRead(object, controller),
     );
-    return found && `${found.kind} ${found.metadata.name}`;
+    return found && pending(found);
   }
 
   function verdict(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): RouteVerdict {
     const controller = classOf(platform)?.spec.controllerName;
-    let pending: RouteVerdict | undefined;
+    let waits: RouteVerdict | undefined;
     for (const object of objects.toReversed()) {
       const found = verdictOn(object, controller);
       if (found.kind === 'rejected') return found;
-      if (found.kind === 'pending') pending ??= found;
+      if (found.kind === 'pending') waits ??= found;
     }
-    return pending ?? {kind: 'accepted'};
+    return waits ?? {kind: 'accepted'};
   }
 }
 

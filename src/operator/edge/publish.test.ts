@@ -15,13 +15,13 @@ import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/obje
 import {backendName, routeName} from '../model/derived-names.ts';
 import type {EdgeProvider} from '../model/edge-provider.ts';
 import {INGRESS, SERVICE} from '../model/kinds.ts';
-import type {Context} from '../state/context.ts';
+import type {Context, Operator} from '../state/context.ts';
 import {KnownSince} from '../state/known-since.ts';
 import {createStores} from '../state/stores.ts';
 import {reconcileUnusedService} from '../sweep/unused-service.ts';
 import {gateway} from './gateway.ts';
 import {HTTP_ROUTE, type HttpRoute} from './gateway-kinds.ts';
-import {deleteRoutes, publishRoute} from './publish.ts';
+import {deleteRoutes, type Publication, publishRoute, whileFormerServes} from './publish.ts';
 import {traefik} from './traefik.ts';
 
 const NAMESPACE = 'acme';
@@ -283,9 +283,9 @@ describe('a default host on a Gateway', () => {
     await publishDefault('ingress-default');
     report(1);
     writes.length = 0;
-    expect(await publishDefault('certificate')).toEqual({kind: 'pending', what: `HTTPRoute ${name}`});
+    expect(await publishDefault('certificate')).toMatchObject({kind: 'pending', what: `HTTPRoute ${name}`});
     expect(writes).toEqual([`patch HTTPRoute ${name}`]);
-    expect(await publishDefault('certificate')).toEqual({kind: 'pending', what: `HTTPRoute ${name}`});
+    expect(await publishDefault('certificate')).toMatchObject({kind: 'pending', what: `HTTPRoute ${name}`});
     report(2);
     await publishDefault('certificate');
     expect(writes).toEqual([`patch HTTPRoute ${name}`, `create ListenerSet ${name}`]);
@@ -302,4 +302,21 @@ describe('a default host on a Gateway', () => {
     await publishDefault('ingress-default');
     expect(writes).toEqual([`delete ListenerSet ${name}`, `patch HTTPRoute ${name}`]);
   });
+});
+
+test('a host that was accepted counts as accepted for a minute after each change of its route', async () => {
+  const clock = new ManualClock();
+  const operator = {clock, knownSince: new KnownSince(clock)} as unknown as Operator;
+  const pending = (version: string) => ({kind: 'pending', what: 'HTTPRoute np-a', version}) as const;
+  const kindOf = (publication: Publication, was = true) => whileFormerServes(operator, publication, was).kind;
+  expect(kindOf(pending('a 2'), false)).toBe('pending');
+  expect(whileFormerServes(operator, pending('a 2'), true)).toEqual({
+    kind: 'accepted',
+    movesAtMs: clock.now() + 60_000,
+  });
+  await clock.advance(59_000);
+  expect([kindOf(pending('a 2')), kindOf(pending('a 3'))]).toEqual(['accepted', 'accepted']);
+  await clock.advance(1_000);
+  expect([kindOf(pending('a 2')), kindOf(pending('a 3'))]).toEqual(['pending', 'accepted']);
+  expect(kindOf({kind: 'rejected', what: 'HTTPRoute np-a', why: 'no'})).toBe('rejected');
 });

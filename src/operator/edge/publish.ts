@@ -42,9 +42,9 @@ export async function publishRoute(context: Context, route: HostRoute): Promise<
   const applied: DeepReadonly<KubeObject>[] = [];
   for (const {resource, intent} of wanted) {
     const {store} = storeOf(context.stores, resource.kind);
-    const what =
+    const unread =
       isNew && resource === exclusive.resource ? context.edge.unread?.(applied, context.stores.platform) : undefined;
-    if (what !== undefined) return {kind: 'pending', what};
+    if (unread) return unread;
     const {object} = await applyIfChanged(context.client, store, resource, intent, {
       hashAnnotation: ANNOTATION.appliedHash,
       corrections: context.corrections,
@@ -68,6 +68,26 @@ export async function publishRoute(context: Context, route: HostRoute): Promise<
   await deleteRoutes(context, routeKey, async () => true, isKept);
   const contested = contestedOf(context, applied);
   return {...context.edge.verdict(applied, context.stores.platform), ...(contested && {contested})};
+}
+
+/** How long the edge may take to accept a change of a route before the host counts as not served. */
+const PENDING_MS = 60_000;
+
+/**
+ * While the edge has not accepted a change yet, it serves the former route, so a host that was served counts as served.
+ * `wasAccepted`: according to the last status, so that a restart gives no more time.
+ */
+export function whileFormerServes(
+  {knownSince, clock}: Operator,
+  publication: Publication,
+  wasAccepted: boolean,
+): Publication {
+  if (publication.kind !== 'pending' || !wasAccepted) return publication;
+  const leftMs = PENDING_MS - knownSince.ageMs(`pending ${publication.version}`);
+  if (leftMs <= 0) return publication;
+  const {movesAtMs, contested} = publication;
+  const laterMs = earliest(movesAtMs, clock.now() + leftMs);
+  return {kind: 'accepted', ...(laterMs !== undefined && {movesAtMs: laterMs}), ...(contested && {contested})};
 }
 
 /** While an object of the exclusive kind exists, the host has no other route, so it goes before the others change. */

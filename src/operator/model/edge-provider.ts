@@ -58,13 +58,20 @@ export interface EdgeProblem {
   readonly message: string;
 }
 
+/** The edge has not said yet whether it accepts this version of an object. */
+interface Pending {
+  readonly kind: 'pending';
+  readonly what: string;
+  readonly version: string;
+}
+
 /**
  * What the edge says about the objects of a route, as they were written last. `what`: the object, as kind and name.
  * `note`: what the platform should know even so; a sentence that begins with a space.
  */
 export type RouteVerdict =
   | {readonly kind: 'accepted'; readonly note?: string}
-  | {readonly kind: 'pending'; readonly what: string}
+  | Pending
   | {readonly kind: 'rejected'; readonly what: string; readonly why: string};
 
 /** Every route on an edge with `provesRoutes` answers this path with a redirect to a path below it. */
@@ -86,7 +93,7 @@ export interface EdgeProvider {
    * An object of the route that the edge has not read since its last change. An object of the exclusive kind takes the
    * host from all others, so it must not come before the edge knows what refers to it. Absent: there is no such kind.
    */
-  unread?(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): string | undefined;
+  unread?(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): Pending | undefined;
   /** The kinds of the routes that cert-manager creates for HTTP-01 on this edge. */
   readonly solverRoutes: readonly ResourceType<KubeObject>[];
   /** After this many milliseconds, every replica of the ingress certainly has a new route. */

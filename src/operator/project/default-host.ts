@@ -1,9 +1,16 @@
 /** The default host of a Project: its certificate, its route, and what its condition says. */
-import type {DecidedCondition} from '../../api/conditions.ts';
+import {type DecidedCondition, findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {findBackend, type NoBackend} from '../edge/backend.ts';
 import {leaving} from '../edge/leave.ts';
-import {deleteRoutes, earliest, type Publication, publishRoute, routeObjects} from '../edge/publish.ts';
+import {
+  deleteRoutes,
+  earliest,
+  type Publication,
+  publishRoute,
+  routeObjects,
+  whileFormerServes,
+} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
 import {accountOf} from '../model/account.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
@@ -49,9 +56,9 @@ export async function publishDefaultHost(
   const ownCertificate = config.defaultHost.tls === 'certificate';
   const judged = ownCertificate && (await judgeDefaultHost(context, {namespace, name, host}));
   if (!context.places.has(project)) return {ready: beyondPlan(context, namespaceObject)};
-  const found = findBackend(context, project);
-  if (found.kind !== 'found') return {ready: withoutBackend(project, found)};
-  const {backend} = found;
+  const service = findBackend(context, project);
+  if (service.kind !== 'found') return {ready: withoutBackend(project, service)};
+  const {backend} = service;
   const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
   const certificate = judged ? await certifyDefaultHost(context, building, route, judged) : {};
   const {missing, trouble, note = '', wakeAtMs: certificateMs} = certificate;
@@ -62,7 +69,9 @@ export async function publishDefaultHost(
   const routeKey = `${namespace}/${name}`;
   const former = leaving(context, {namespace, host, routeKey});
   const tls = ownCertificate && {tlsSecret: name};
-  const publication = await publishRoute(building, {...route, leavesFormer: former.leaves, ...tls});
+  const wasReady = findCondition(project.status?.conditions, 'Ready')?.status === 'True';
+  const found = await publishRoute(building, {...route, leavesFormer: former.leaves, ...tls});
+  const publication = whileFormerServes(context, found, wasReady);
   const {contested} = publication;
   const movesAtMs = publication.kind === 'waiting' ? undefined : publication.movesAtMs;
   const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs, certificateMs);

@@ -3,11 +3,11 @@
  * controller, which decide when the next edge serves a host.
  */
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {findCondition} from '../../../src/api/conditions.ts';
+import {type Condition, findCondition} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';
 import {GATEWAY, HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
-import {INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN, INGRESS, PROJECT, SERVICE} from '../../../src/operator/model/kinds.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
 import {claimed, issue, prepareForHand} from './by-hand.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
@@ -171,4 +171,35 @@ test('without a Gateway that can be used, or if it refuses, hosts and Projects s
   await acceptRoutes(client, tenant.namespace);
   await tenant.becomesLive(host);
   await tenant.projectBecomes('shop', {Ready: 'Published'});
+});
+
+/** Its routes move to a new Service. */
+async function changePort({namespace}: DomainTenant): Promise<void> {
+  const port = {name: 'http', port: 8080, targetPort: 80, protocol: 'TCP'};
+  await world.client.patch(SERVICE, {namespace, name: 'shop'}, {spec: {ports: [port]}});
+}
+
+test('a change of a route keeps the host and the Project Ready until the Gateway has accepted or rejected it', async () => {
+  const {tenant, host} = await onBothEdges('pending');
+  const redirect = tenant.host('www');
+  await tenant.project({primary: host, redirects: [{from: redirect}]});
+  await claimed(tenant, redirect);
+  await issue(tenant, redirect);
+  await tenant.until('it is routed', () => tenant.get(LISTENER_SET, routeName(tenant.namespace, redirect)));
+  await acceptRoutes(world.client, tenant.namespace);
+  for (const each of [host, redirect]) await tenant.becomesLive(each);
+  await tenant.projectBecomes('shop', {Ready: 'Published', DomainsReady: 'AllLive'});
+  const versions = () => [...world.history.versions(DOMAIN), ...world.history.versions(PROJECT)];
+  const since = Math.max(...versions().map(({at}) => at));
+  const generation = () => tenant.get(HTTP_ROUTE, routeName(tenant.namespace, host))?.metadata.generation ?? 0;
+  const before = generation();
+  await changePort(tenant);
+  await tenant.until('the route has changed', () => generation() > before);
+  for (const each of [host, redirect]) await tenant.verify(each, 'after the change');
+  const isUnready = ({status}: {readonly status?: {conditions?: Condition[]}}) =>
+    findCondition(status?.conditions, 'Ready')?.status !== 'True';
+  const later = versions().filter(({key, at}) => key.startsWith(`${tenant.namespace}/`) && at > since);
+  expect(later.filter(({object}) => isUnready(object))).toEqual([]);
+  await refuseRoutes(world.client, tenant.namespace, 'not here');
+  await tenant.becomes(host, {state: 'Degraded', Routed: 'NotAccepted'});
 });
