@@ -25,7 +25,7 @@ function controllers() {
         store.subscribe(delta => requeued.push(...[...keysOf(delta)].map(key => `${name} ${key}`)));
         return self;
       },
-      enqueue: () => undefined,
+      enqueue: (key: string) => void requeued.push(`${name} ${key}`),
     };
     return self;
   };
@@ -47,6 +47,12 @@ function controllers() {
       caches.put({apiVersion: API_VERSION, kind, metadata: whole, ...rest});
     },
     requeued: () => requeued.splice(0),
+    reinstall: (kind: string) => {
+      const store = caches.store(kind);
+      store?.markMissing();
+      requeued.splice(0);
+      store?.replace(new Map(), '0');
+    },
   };
 }
 
@@ -67,4 +73,18 @@ test.each<{what: string; change: Partial<KubeObject['metadata']>; want: boolean}
   requeued();
   put('Namespace', {metadata: {...before, ...change}});
   expect(requeued().filter(key => key.startsWith('domain '))).toEqual(want ? [`domain a/${host}`] : []);
+});
+
+test.each([
+  {kind: 'Certificate', want: ['project ns/shop', 'domain ns/a.test']},
+  {kind: 'Project', want: ['managed-domain ns/a.test', 'domain ns/a.test']},
+  {kind: 'Domain', want: ['domain ns/held.test']},
+])('$kind, once it is installed, requeues what waits for it', ({kind, want}) => {
+  const {put, requeued, reinstall} = controllers();
+  put('Namespace', {metadata: {name: 'ns'}});
+  put('Project', {metadata: {name: 'shop', namespace: 'ns'}, spec: {service: {name: 'shop', port: 80}}});
+  put('Domain', {metadata: {name: 'a.test', namespace: 'ns'}, spec: {host: 'a.test', projectRef: {name: 'shop'}}});
+  put('DomainClaim', {metadata: {name: 'held.test'}, spec: {account: 'a', namespace: 'ns'}});
+  reinstall(kind);
+  expect(requeued()).toEqual(want);
 });

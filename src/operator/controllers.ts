@@ -22,7 +22,7 @@ import {isManaged} from './model/project-hosts.ts';
 import {reconcileManagedDomain} from './project/managed.ts';
 import {reconcileProject} from './project/reconcile.ts';
 import type {Operator} from './state/context.ts';
-import {ANY_NAMESPACE, apiKeyKeysOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
+import {ANY_NAMESPACE, apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
 import {reconcileReleasedClaim} from './sweep/released-claim.ts';
 import {reconcileRetainedSecret} from './sweep/retained-secret.ts';
 import {reconcileUnusedService} from './sweep/unused-service.ts';
@@ -47,9 +47,10 @@ import {planQueue} from './triggers/plan-queue.ts';
 import {mattersToRedirects, withRedirectsTo} from './triggers/redirects-to.ts';
 
 export function addControllers(manager: Manager, operator: Operator, registry: Registry): void {
-  addProjectController(manager, operator);
-  addManagedDomainController(manager, operator);
-  addDomainController(manager, operator);
+  const project = addProjectController(manager, operator);
+  const managed = addManagedDomainController(manager, operator);
+  const domain = addDomainController(manager, operator);
+  watchKinds({project, managed, domain}, operator);
   addRetentionControllers(manager, operator);
   addApiKeyController(manager, operator);
   addHeldHostsControllers(manager, operator, registry);
@@ -62,7 +63,7 @@ export function addControllers(manager: Manager, operator: Operator, registry: R
   }
 }
 
-function addProjectController(manager: Manager, operator: Operator): void {
+function addProjectController(manager: Manager, operator: Operator): Controller {
   const {stores, places, domainRefusals} = operator;
   const {workers} = operator.config.controller;
   const queue = planQueue(stores, stores.projects);
@@ -87,12 +88,13 @@ function addProjectController(manager: Manager, operator: Operator): void {
   domainRefusals.subscribe(key => {
     for (const project of places.listing(key)) controller.enqueue(keyOf(project));
   });
+  return controller;
 }
 
-function addManagedDomainController(manager: Manager, operator: Operator): void {
+function addManagedDomainController(manager: Manager, operator: Operator): Controller {
   const {stores, domainRefusals, config} = operator;
   const {workers} = config.controller;
-  manager
+  return manager
     .controller({name: 'managed-domain', reconcile: domainRefusals.of(reconcileManagedDomain(operator)), workers})
     .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : hostKeysOf(stores, delta)))
     .watch(stores.namespaces, ({object, old}) =>
@@ -105,7 +107,7 @@ function addManagedDomainController(manager: Manager, operator: Operator): void 
     .watch(stores.domains, self);
 }
 
-function addDomainController(manager: Manager, operator: Operator): void {
+function addDomainController(manager: Manager, operator: Operator): Controller {
   const {stores, scheduler, prober, orderSchedule, outdated, domainRefusals, recordRefusals, config} = operator;
   const {workers} = config.controller;
   const queue = planQueue(stores, stores.domains, domain => {
@@ -152,6 +154,7 @@ function addDomainController(manager: Manager, operator: Operator): void {
   recordRefusals.subscribe(namespace => {
     for (const domain of stores.domains.byIndex(INDEX.namespace, namespace)) controller.enqueue(keyOf(domain));
   });
+  return controller;
 }
 
 /** What the certificate of a Domain depends on. */
@@ -284,6 +287,37 @@ function addApprovalControllers(
     .watch(stores.heldHosts, ({object: {metadata}}) => caAccount(metadata.namespace))
     .watch(stores.certificates, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef))
     .watch(stores.namespaces, delta => (changesAccount(delta) ? caAccount(delta.object.metadata.name) : []));
+}
+
+/** A kind that is installed while the operator runs: its objects are reported, but what waits for the kind is not. */
+function watchKinds(
+  {project, managed, domain}: Readonly<Record<'project' | 'managed' | 'domain', Controller>>,
+  {stores}: Operator,
+): void {
+  const enqueue = (controller: Controller, keys: Iterable<string>) => {
+    for (const key of keys) controller.enqueue(key, {lowPriority: true});
+  };
+  const domains = () => stores.domains.list();
+  stores.certificates.onInstalled(() => {
+    enqueue(project, keysOf(stores.projects.list()));
+    enqueue(domain, keysOf(domains()));
+  });
+  stores.projects.onInstalled(() => {
+    for (const controller of [managed, domain]) enqueue(controller, keysOf(domains()));
+  });
+  stores.domains.onInstalled(() => enqueue(domain, leftBehind(stores)));
+}
+
+function* keysOf(objects: Iterable<DeepReadonly<KubeObject>>): Iterable<string> {
+  for (const object of objects) yield keyOf(object);
+}
+
+/** The keys of Domains, existing or not, of which something else exists. */
+function* leftBehind({claims, certificates, routes}: Stores): Iterable<string> {
+  for (const {metadata, spec} of claims.list()) yield `${spec.namespace}/${metadata.name}`;
+  for (const store of [certificates, ...routes.map(({store}) => store)]) {
+    for (const object of store.list()) yield* domainKeyOf(object) ?? [];
+  }
 }
 
 /** All of them, if a change of the platform's edge may change what it can serve. */

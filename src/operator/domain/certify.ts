@@ -12,7 +12,6 @@ import {
   failedInFuture,
   freshAttemptStatus,
   type HeldCertificate,
-  KIND_MISSING_MS,
   nextAttemptMs,
   problemTypeIn,
 } from '../issuance/certificate.ts';
@@ -61,7 +60,7 @@ function obstacleOf(
   {missing}: IssuerVerdict,
 ): NextCertificate | undefined {
   if (context.stores.certificates.state === 'missing') {
-    return nextOf(CertificateReady.certManagerMissing(), {wakeAtMs: view.nowMs + KIND_MISSING_MS});
+    return nextOf(CertificateReady.certManagerMissing());
   }
   if (view.certificate) return undefined;
   if (blocker) return nextOf(CertificateReady.waiting(blocker));

@@ -32,7 +32,7 @@ export function reconcileDomain(operator: Operator): Reconcile {
   const {domains} = operator.stores;
   return whenConfirmed(async (key, {client, signal, keepsFailing}) => {
     const context = {...operator, client, signal};
-    if (domains.state !== 'synced') return after(1000); // without its kind, a Domain missing from the cache is not gone
+    if (domains.state !== 'synced') return done(); // without its kind, a Domain missing from the cache is not gone
     const domain = domains.get(key);
     if (!domain || isEnding(operator.stores, domain)) {
       reporter.forget(key);

@@ -8,8 +8,6 @@ import {hostLabel} from '../model/derived-names.ts';
 import type {Certificate} from '../model/kinds.ts';
 
 const HOUR_MS = 3_600_000;
-/** How often to check again whether cert-manager is installed: a new kind without objects triggers nothing. */
-export const KIND_MISSING_MS = 5_000;
 
 export interface CertificateIntent {
   readonly name: string;

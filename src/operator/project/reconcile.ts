@@ -6,7 +6,6 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {earliest} from '../edge/publish.ts';
-import {KIND_MISSING_MS} from '../issuance/certificate.ts';
 import {PROJECT, type Project} from '../model/kinds.ts';
 import {PausedError} from '../model/write-conditions.ts';
 import type {Context, Operator} from '../state/context.ts';
@@ -84,9 +83,9 @@ class Summary {
   }
 }
 
-function outcomeOf({ready, wakeAtMs, failure}: DefaultHost, restMs: number | undefined, nowMs: number): Outcome {
+function outcomeOf({wakeAtMs, failure}: DefaultHost, restMs: number | undefined, nowMs: number): Outcome {
   if (failure !== undefined && !(failure instanceof PausedError)) return retry(failure);
   if (restMs !== undefined) return after(restMs);
   if (wakeAtMs !== undefined) return after(Math.max(wakeAtMs - nowMs, 1000));
-  return ready.reason === 'CertManagerMissing' ? after(KIND_MISSING_MS) : done();
+  return done();
 }

@@ -38,6 +38,8 @@ export interface ReadonlyStore<T extends KubeObject> {
   addIndex(name: string, fn: IndexFunction<T>): void;
   /** Replays the objects as initial `added` deltas, then reports every change. Returns the unsubscribe function. */
   subscribe(handler: DeltaHandler<T>): () => void;
+  /** Calls the handler when a kind that was missing is installed, once the store has its objects. */
+  onInstalled(handler: () => void): void;
   /** Resolves once the state is no longer `syncing`. Rejects with the signal's reason. */
   settled(signal?: AbortSignal): Promise<void>;
 }
@@ -67,6 +69,7 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
   readonly #indexes = new Map<string, StoreIndex<T>>();
   readonly #handlers = new Set<DeltaHandler<T>>();
   readonly #waiters = new Set<() => void>();
+  readonly #installed = new Set<() => void>();
   #state: StoreState = 'syncing';
   #resourceVersion = '0';
   /** Counts how often the server went back in time, restored from a backup. */
@@ -112,6 +115,10 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
     return () => this.#handlers.delete(handler);
   }
 
+  onInstalled(handler: () => void): void {
+    this.#installed.add(handler);
+  }
+
   async settled(signal?: AbortSignal): Promise<void> {
     await this.#until(() => this.#state !== 'syncing', signal);
   }
@@ -142,7 +149,7 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
 
   /** Replaces the content with a complete list and reports the differences. */
   replace(objects: ReadonlyMap<string, T>, resourceVersion: string): void {
-    const initial = this.#state === 'syncing';
+    const [initial, wasMissing] = [this.#state === 'syncing', this.#state === 'missing'];
     const order = compareResourceVersions(resourceVersion, this.#resourceVersion);
     const wentBack = order !== undefined && order < 0;
     if (wentBack) this.#epoch += 1;
@@ -153,6 +160,7 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
     const isSame = wentBack ? isDeepStrictEqual : hasSameVersion;
     for (const [key, object] of objects) this.#put(key, object as DeepReadonly<T>, initial, isSame);
     this.#wake();
+    if (wasMissing) for (const handler of this.#installed) handler();
   }
 
   /** An object was added or changed. */
