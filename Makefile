@@ -46,7 +46,7 @@ audit: $(INSTALLED) ## known vulnerabilities of what is shipped, according to th
 	@node tools/audit.ts
 
 .PHONY: soak
-soak: $(INSTALLED) ## the long loops: the same tests with SOAK=1 and those in *.soak.ts (hours; one of them, in 90 minutes or less: ONLY=crash, crash-acme, crash-gateway, day, dns/fuzz, failover, hostile …)
+soak: $(INSTALLED) ## the long loops: the same tests with SOAK=1 and those in *.soak.ts (hours; one of them, in 90 minutes or less: ONLY=crash, crash-gateway, day, dns/fuzz, failover, hostile …)
 	@SOAK=1 node test/run.ts integration e2e gateway
 
 .PHONY: bench-loop

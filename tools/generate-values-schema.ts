@@ -75,7 +75,7 @@ export function generateValues(): ReadonlyMap<string, string> {
   schema.properties = {
     global: {type: 'object'},
     // For the condition `nameplate.enabled` of a chart that depends on this one. Only Helm reads it.
-    enabled: {const: true},
+    enabled: {const: true, description: 'For a condition of a chart that depends on this one. Only Helm reads it.'},
     ...schema.properties,
     messages: {...ofMessages, properties: {...ofMessages?.properties, config: mayBeUnset(messages)}},
     config: mayBeUnset(operator),

@@ -1,31 +1,20 @@
 /**
- * What the alternatives to three decisions (docs/decisions) would do, on a real API server:
+ * What the alternatives to two decisions (docs/decisions) would do, on a real API server:
  *
  * - claims-by-put: two writers with one field manager race for a record, by POST and PUT, or by server-side apply;
- * - held-hosts: a create that a policy judges by its parameter, or that a webhook judges which accepts everything; and
- *   how many hosts a record takes;
  * - no-finalizers: deletions with and without a finalizer, and a namespace whose finalizers nobody removes.
  *
- *     node bench/decisions/bench.ts      3 minutes on 2 cores
+ *     node bench/decisions/bench.ts      2 minutes on 2 cores
  */
-import {randomUUID} from 'node:crypto';
-import {mkdtemp, rm} from 'node:fs/promises';
-import {createServer} from 'node:https';
-import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {setTimeout as delay} from 'node:timers/promises';
-import {isMainThread, parentPort, Worker, workerData} from 'node:worker_threads';
-import {DOMAIN_CLAIM, HELD_HOSTS, SERVICE} from '../../src/operator/model/kinds.ts';
+import {DOMAIN_CLAIM} from '../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import {type KubeObject, resourceType} from '../../src/runtime/kube/object.ts';
 import {startApiServer} from '../../test/cluster/apiserver.ts';
 import {createTestClient} from '../../test/support/kube.ts';
-import {selfSigned} from '../../test/support/self-signed.ts';
 import {median} from '../statistics.ts';
 
 const RACES = 200;
-const ROUNDS = 10;
-const CREATES = 40;
 const DELETIONS = 200;
 const HANGS_MS = 30_000;
 const CONFIG_MAP = resourceType<KubeObject>('v1', 'ConfigMap', 'configmaps');
@@ -62,111 +51,6 @@ async function race(client: KubeClient): Promise<void> {
   console.log(
     `claims-by-put: of ${RACES} races each, both writers succeeded in ${two.create} by POST, ${two.replace} by PUT, ${two.applyNew} by apply of a new record, ${two.applyExisting} by apply of an existing one`,
   );
-}
-
-/** Runs in a separate thread and accepts everything. */
-function serveWebhook({cert, key}: {cert: string; key: string}): void {
-  const server = createServer({cert, key}, async (request, response) => {
-    let text = '';
-    for await (const chunk of request) text += chunk;
-    const {apiVersion, kind, request: given} = JSON.parse(text);
-    response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify({apiVersion, kind, response: {uid: given.uid, allowed: true}}));
-  });
-  server.listen(0, '127.0.0.1', () => parentPort?.postMessage((server.address() as {port: number}).port));
-}
-
-const RULES = [{apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['services']}];
-const meta = (kind: string) => ({apiVersion: 'admissionregistration.k8s.io/v1', kind, metadata: {name: 'bench'}});
-const POLICY = {
-  ...meta('ValidatingAdmissionPolicy'),
-  spec: {
-    paramKind: {apiVersion: 'v1', kind: 'ConfigMap'},
-    matchConstraints: {resourceRules: RULES},
-    validations: [{expression: '!has(params.data) || !(object.metadata.name in params.data)'}],
-  },
-};
-const BINDING = {
-  ...meta('ValidatingAdmissionPolicyBinding'),
-  spec: {
-    policyName: 'bench',
-    paramRef: {name: 'held', parameterNotFoundAction: 'Deny'},
-    validationActions: ['Deny'],
-  },
-};
-
-async function judgeCreates(client: KubeClient, kubectl: Kubectl, apply: (text: string) => Promise<string>) {
-  const folder = await mkdtemp(join(tmpdir(), 'nameplate-bench-'));
-  const {cert, key} = await selfSigned(folder, 'webhook', 'IP:127.0.0.1');
-  await rm(folder, {recursive: true});
-  const worker = new Worker(import.meta.filename, {workerData: {cert: `${cert}`, key: `${key}`}});
-  const port = await new Promise<number>(resolve => worker.once('message', resolve));
-  const webhook = {
-    ...meta('ValidatingWebhookConfiguration'),
-    webhooks: [
-      {
-        ...{name: 'bench.nameplate.dev', rules: RULES, admissionReviewVersions: ['v1'], sideEffects: 'None'},
-        clientConfig: {url: `https://127.0.0.1:${port}/`, caBundle: cert.toString('base64')},
-      },
-    ],
-  };
-  await client.create(CONFIG_MAP, named('ConfigMap', {metadata: {name: 'held'}}));
-  const modes: Record<string, readonly object[]> = {neither: [], policy: [POLICY, BINDING], webhook: [webhook]};
-  const medians: Record<string, number[]> = {neither: [], policy: [], webhook: []};
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const [mode, objects] of Object.entries(modes)) {
-      for (const object of objects) await apply(JSON.stringify(object));
-      await delay(2_000); // the API server reads them and compiles the policy
-      const times: number[] = [];
-      for (let index = 0; index < CREATES; index++) {
-        const startedAt = performance.now();
-        await client.create(SERVICE, named('Service', {spec: {clusterIP: 'None', ports: [{port: 80}]}}));
-        times.push(performance.now() - startedAt);
-      }
-      medians[mode]?.push(median(times));
-      for (const {kind} of objects as {kind: string}[]) await kubectl('delete', kind, 'bench');
-    }
-  }
-  await worker.terminate();
-  const shown = Object.entries(medians).map(([mode, of]) => {
-    const ratios = of.map((ms, round) => ms / (medians.neither?.[round] ?? Number.NaN)).sort((a, b) => a - b);
-    const [least, most] = [ratios.at(0), ratios.at(-1)].map(ratio => ratio?.toFixed(2));
-    return `${mode} ${median(of).toFixed(2)} ms (ratio ${median(ratios).toFixed(2)}, ${least} to ${most})`;
-  });
-  console.log(`held-hosts: a create of a Service, medians of ${ROUNDS} rounds of ${CREATES}: ${shown.join(', ')}`);
-}
-
-/** Adds hosts to a record until the API server refuses it. */
-async function fill(client: KubeClient): Promise<void> {
-  const labels = Array.from({length: 4}, () => 'a'.repeat(59)).join('.');
-  for (const {names, tail} of [
-    {names: 'typical', tail: 'customer.example'},
-    {names: 'longest', tail: `${labels}.a.test`},
-  ]) {
-    const metadata = {namespace: NAMESPACE, name: names};
-    await client.create(HELD_HOSTS, {
-      apiVersion: 'nameplate.dev/v1alpha1',
-      kind: 'HeldHosts',
-      metadata,
-      spec: {hosts: {}},
-    });
-    const took: string[] = [];
-    let count = 0;
-    for (let step = 1000; step >= 10; ) {
-      const added = Array.from({length: step}, (_, index) => `${100_000 + count + index}.${tail}`);
-      const hosts = Object.fromEntries(added.map(host => [host, randomUUID()]));
-      const startedAt = performance.now();
-      try {
-        await client.patch(HELD_HOSTS, metadata, {spec: {hosts}}, {metadataOnly: true});
-        count += step;
-        if (count % 5000 === 0) took.push(`${count}: ${(performance.now() - startedAt).toFixed(0)} ms`);
-      } catch (error) {
-        if (!String(error).includes('request is too large')) throw error;
-        step /= 10;
-      }
-    }
-    console.log(`held-hosts: a record takes ${count} hosts with ${names} names (writes with ${took.join(', ')})`);
-  }
 }
 
 type Kubectl = (...args: string[]) => Promise<string>;
@@ -206,20 +90,14 @@ async function end(client: KubeClient, kubectl: Kubectl): Promise<void> {
   );
 }
 
-if (isMainThread) {
-  const api = await startApiServer({crds: [join(import.meta.dirname, '../../crds')]});
-  const client = createTestClient(api.kubeconfig, 'bench');
-  const kubectl: Kubectl = (...args) => api.kubectl(...args);
-  try {
-    await kubectl('create', 'namespace', NAMESPACE);
-    await race(client);
-    await judgeCreates(client, kubectl, text => api.apply(text));
-    await fill(client);
-    await end(client, kubectl);
-  } finally {
-    await client.close();
-    await api.stop();
-  }
-} else {
-  serveWebhook(workerData);
+const api = await startApiServer({crds: [join(import.meta.dirname, '../../crds')]});
+const client = createTestClient(api.kubeconfig, 'bench');
+const kubectl: Kubectl = (...args) => api.kubectl(...args);
+try {
+  await kubectl('create', 'namespace', NAMESPACE);
+  await race(client);
+  await end(client, kubectl);
+} finally {
+  await client.close();
+  await api.stop();
 }

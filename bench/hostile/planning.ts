@@ -1,22 +1,15 @@
 /** Orders that wait for the CA while its budget is used up. The event loop may turn after each step. */
-import {planInSteps} from '../../src/operator/issuance/order-budget.ts';
-import type {MadeOrder, WaitingOrder} from '../../src/operator/issuance/order-ledger.ts';
+import {type CaLimits, decideOrders, type PlacedOrder, type WaitingOrder} from '../../src/operator/ca/order-windows.ts';
 import {median} from '../statistics.ts';
 import {type Figure, measure, print} from './table.ts';
 
 const HOUR = 3_600_000;
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const COUNT = 10_000;
-/** The chart's defaults. */
-const BUDGETS = {
-  orderBudget: {
-    orders: 300,
-    windowSeconds: 10_800,
-    renewalReserve: 60,
-    newHostsPerDomain: 50,
-    domainWindowSeconds: 604_800,
-  },
-  failureBudget: {failures: 5, windowSeconds: 3600},
+/** The defaults of an ACMEIssuer. */
+const LIMITS: CaLimits = {
+  ...{orders: 300, windowSeconds: 10_800, renewalReserve: 60},
+  ...{newHostsPerDomain: 50, domainWindowSeconds: 604_800, ordersPerHost: 5, hostWindowSeconds: 3600},
 };
 
 function orders(count: number, of: (n: number) => Partial<WaitingOrder>): WaitingOrder[] {
@@ -26,7 +19,7 @@ function orders(count: number, of: (n: number) => Partial<WaitingOrder>): Waitin
   });
 }
 
-function made(count: number, agoMs: number, everyMs: number, of: (n: number) => Partial<MadeOrder>): MadeOrder[] {
+function made(count: number, agoMs: number, everyMs: number, of: (n: number) => Partial<PlacedOrder>): PlacedOrder[] {
   return Array.from({length: count}, (_, n) => {
     const base = {host: `m${n}`, account: `m${n}`, domain: `m${n}`, renewal: false};
     return {...base, ...of(n), atMs: NOW - agoMs - n * everyMs};
@@ -54,9 +47,9 @@ export function bench(): void {
   );
 }
 
-function longestStepMs(before: readonly MadeOrder[], line: readonly WaitingOrder[]): number {
+function longestStepMs(before: readonly PlacedOrder[], line: readonly WaitingOrder[]): number {
   let longestMs = 0;
-  const steps = planInSteps(before, line, BUDGETS, NOW);
+  const steps = decideOrders(before, line, LIMITS, NOW);
   for (let isDone = false; !isDone; ) {
     const startsAt = performance.now();
     isDone = steps.next().done ?? false;

@@ -26,7 +26,6 @@ const LIFETIME_DAYS = 60;
 export const KINDS: readonly ResourceType[] = [
   kinds.PROJECT,
   kinds.DOMAIN,
-  kinds.HELD_HOSTS,
   kinds.SERVICE,
   kinds.ENDPOINT_SLICE,
   kinds.SECRET,

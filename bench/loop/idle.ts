@@ -25,7 +25,7 @@ const DOMAINS = Number(process.argv[3] ?? 100);
 /** Half of the chart's memory limit. */
 const HEAP_MIB = 256;
 /** Kinds that several domains share. */
-const SHARED = ['projects', 'heldhosts', 'services'];
+const SHARED = ['projects', 'services'];
 /** Routes deleted, one after another. */
 const SAMPLES = 50;
 

@@ -10,20 +10,18 @@ import {pino} from 'pino';
 import {timestamp} from '../../src/api/conditions.ts';
 import {LABEL} from '../../src/api/names.ts';
 import {systemClock} from '../../src/base/clock.ts';
+import {type CaLimits, decideOrders, type WaitingOrder} from '../../src/operator/ca/order-windows.ts';
+import {placedOrders} from '../../src/operator/certificate/order-history.ts';
+import {reconcileOrders} from '../../src/operator/certificate/orders.ts';
 import {operatorConfigDefinition} from '../../src/operator/config-schema.ts';
 import {traefik} from '../../src/operator/edge/traefik.ts';
-import {planOrders} from '../../src/operator/issuance/order-budget.ts';
-import {madeOrders} from '../../src/operator/issuance/order-history.ts';
-import {reconcileOrders} from '../../src/operator/issuance/place-orders.ts';
-import {WaitingOrders} from '../../src/operator/issuance/waiting-orders.ts';
 import type {OperatorConfig} from '../../src/operator/model/config.ts';
 import {routeName} from '../../src/operator/model/derived-names.ts';
 import type {Operator} from '../../src/operator/state/context.ts';
 import {KnownSince} from '../../src/operator/state/known-since.ts';
 import {OrderSchedule} from '../../src/operator/state/order-schedule.ts';
 import {createPlaces} from '../../src/operator/state/places.ts';
-import {SlotReservations} from '../../src/operator/state/slot-reservations.ts';
-import {createStores, INDEX} from '../../src/operator/state/stores.ts';
+import {createStores} from '../../src/operator/state/stores.ts';
 import {parseConfig} from '../../src/process/load-config.ts';
 import {Store} from '../../src/runtime/cache/store.ts';
 import type {Manager} from '../../src/runtime/controller/manager.ts';
@@ -37,11 +35,16 @@ const [requests = 20_000, accounts = 1000, claims = 100_000] = process.argv.slic
 const PASSES = 41;
 const DAY_MS = 86_400_000;
 const config = parseConfig<OperatorConfig>(
-  'platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}\ncertificates: {issuerRef: {name: ca}}',
+  'platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}\ncertificates: {issuerRef: {name: ca, kind: ACMEIssuer, group: nameplate.dev}}',
   'nameplate.yaml',
   operatorConfigDefinition,
 );
-const {certManagerUser, issuerRef, orderBudget} = config.certificates;
+const {certManagerUser, issuerRef} = config.certificates;
+/** The defaults of an ACMEIssuer. */
+const limits: CaLimits = {
+  ...{orders: 300, windowSeconds: 10_800, renewalReserve: 60},
+  ...{newHostsPerDomain: 50, domainWindowSeconds: 604_800, ordersPerHost: 5, hostWindowSeconds: 3600},
+};
 const nowMs = Date.now();
 
 /** All hosts have the same length, so each can replace that of the one request that OpenSSL made. */
@@ -64,7 +67,8 @@ function requestFor(n: number): KubeObject {
   };
   const usages = ['digital signature', 'key encipherment'];
   const spec = {request: pemOf(signed), issuerRef, usages, username: certManagerUser};
-  return {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata, spec} as KubeObject;
+  const status = {conditions: [{type: 'Approved', status: 'True', reason: 'HostHeld'}]};
+  return {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata, spec, status} as KubeObject;
 }
 
 function certificateFor(n: number): KubeObject {
@@ -79,7 +83,10 @@ function certificateFor(n: number): KubeObject {
 
 function claimOf(n: number, orderedMs?: number): KubeObject {
   const namespace = namespaceOf(n);
-  const orders = orderedMs === undefined ? {} : {orders: [{at: timestamp(orderedMs), request: `order-${n}`}]};
+  const orders =
+    orderedMs === undefined
+      ? {}
+      : {orders: [{at: timestamp(orderedMs), issuer: issuerRef.name, request: `order-${n}`}]};
   const spec = {namespace, account: `uid-${namespace}`, since: timestamp(nowMs - 90 * DAY_MS), ...orders};
   return {apiVersion: 'nameplate.dev/v1alpha1', kind: 'DomainClaim', metadata: {name: hostOf(n)}, spec} as KubeObject;
 }
@@ -92,9 +99,9 @@ function domainFor(n: number): KubeObject {
 
 const many = <T>(count: number, of: (n: number) => T): T[] => Array.from({length: count}, (_, n) => of(n));
 /** A week in which the budget was used up all the time, and the last orders of the other live hosts. */
-const week = orderBudget.domainWindowSeconds / orderBudget.windowSeconds;
-const counting = Math.min(claims, Math.floor(orderBudget.orders * week));
-const everyMs = (1000 * orderBudget.windowSeconds) / orderBudget.orders;
+const week = limits.domainWindowSeconds / limits.windowSeconds;
+const counting = Math.min(claims, Math.floor(limits.orders * week));
+const everyMs = (1000 * limits.windowSeconds) / limits.orders;
 const orderedMs = (n: number) =>
   n < counting ? nowMs - n * everyMs : nowMs - (8 + (52 * (n - counting)) / claims) * DAY_MS;
 const namespaces = many(accounts, n => {
@@ -105,6 +112,12 @@ const contents: Readonly<Record<string, KubeObject[]>> = {
   CertificateRequest: many(requests, requestFor),
   Certificate: many(requests, certificateFor),
   Domain: many(requests, domainFor),
+  ACMEIssuer: [
+    {
+      ...{apiVersion: 'nameplate.dev/v1alpha1', kind: 'ACMEIssuer', metadata: {name: issuerRef.name}},
+      spec: {server: 'https://ca.example/directory', limits},
+    } as KubeObject,
+  ],
   DomainClaim: [...many(requests, n => claimOf(n)), ...many(claims, n => claimOf(requests + n, orderedMs(n)))],
   Namespace: namespaces,
 };
@@ -129,11 +142,10 @@ let skippedMs = 0;
 const clock = {...systemClock, monotonic: () => performance.now() + skippedMs};
 const operator = {
   ...{config, stores, clock, edge, places: createPlaces({stores, config}), knownSince: new KnownSince(clock)},
-  ...{orderSchedule: new OrderSchedule(), reservations: new SlotReservations(), logger: pino({level: 'silent'})},
+  ...{orderSchedule: new OrderSchedule(), earlyRenewals: new Set(), logger: pino({level: 'silent'})},
 } as unknown as Operator;
 const reconcile = reconcileOrders(operator);
 const context = {signal: new AbortController().signal} as Parameters<typeof reconcile>[1];
-const caAccount = `${issuerRef.kind}/${issuerRef.name}`;
 
 interface Pass {
   readonly totalMs: number;
@@ -147,7 +159,7 @@ async function pass(): Promise<Pass> {
   let isDone = false;
   let next = turn(); // before the pass begins its first turn
   const startsAt = performance.now();
-  const ended = reconcile(caAccount, context).then(() => performance.now() - startsAt);
+  const ended = reconcile(issuerRef.name, context).then(() => performance.now() - startsAt);
   void ended.finally(() => {
     isDone = true;
   });
@@ -169,19 +181,19 @@ const worst = Math.max(...others.map(({longestMs}) => longestMs));
 const median = (of: (pass: Pass) => number) => quantile(others.map(of), 0.5);
 const usual = {totalMs: median(({totalMs}) => totalMs), longestMs: median(({longestMs}) => longestMs)};
 
-const waitingOrders = new WaitingOrders(operator);
-const queue = (stores.certificateRequests?.byIndex(INDEX.undecided, caAccount) ?? []).flatMap(request => {
-  waitingOrders.read(request);
-  const order = waitingOrders.judge(request, nowMs);
-  return typeof order === 'object' ? order.order : [];
+const queue = many(requests, (n): WaitingOrder => {
+  const [host, account] = [hostOf(n), `uid-${namespaceOf(n)}`];
+  const sinceMs = nowMs - 1000 * (n % 3600);
+  return {key: `request-${n}`, host, account, domain: `d${pad(n >> 1)}.example`, renewal: n % 10 === 0, sinceMs};
 });
 const planMs = Array.from({length: PASSES}, () => {
   const startsAt = performance.now();
-  const plan = planOrders(atOnce(madeOrders(operator, caAccount)), queue, config.certificates, nowMs);
-  if (plan.size !== requests) throw new Error('an order is not planned');
+  const placed = atOnce(placedOrders(operator, issuerRef.name, limits, nowMs));
+  const {later} = atOnce(decideOrders(placed, queue, limits, nowMs));
+  if (later.size !== requests) throw new Error('an order is not planned');
   return performance.now() - startsAt;
 });
-if (operator.orderSchedule.waiting(caAccount) !== requests) throw new Error('an order does not wait');
+if (operator.orderSchedule.waiting(issuerRef.name) !== requests) throw new Error('an order does not wait');
 process.stdout.write(`A pass over ${requests} requests of ${accounts} accounts, with ${claims} other claims, ${counting} orders of which count:
   the first: ${figures(first)}
   the others: ${figures(usual)} (medians of ${PASSES}; the most at once ${worst.toFixed(1)} ms)

@@ -42,9 +42,10 @@ async function operate(config: OperatorConfig, kubeconfig: string | undefined): 
   handleDiagnostics(config.diagnostics, logger);
   const registry = new Registry();
   collectDefaultMetrics({register: registry, eventLoopMonitoringPrecision: LOOP_DELAY_SAMPLE_MS});
+  const userAgent = `nameplate-operator/${packageJson.version}`;
   const client = createKubeClient({
     kubeconfig,
-    userAgent: `nameplate-operator/${packageJson.version}`,
+    userAgent,
     fieldManager: FIELD_MANAGER,
     registry,
     logger,
@@ -69,6 +70,7 @@ async function operate(config: OperatorConfig, kubeconfig: string | undefined): 
     clock: systemClock,
     logger,
     registry,
+    userAgent,
     identity: process.env.POD_NAME ?? `${hostname()}-${process.pid}`,
     namespace,
   });

@@ -12,12 +12,14 @@ import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import {Refusals} from '../runtime/controller/refusals.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {watchForeignApprovals} from './approval/foreign-approvals.ts';
+import {CaAccounts} from './ca/accounts.ts';
+import {Responders} from './ca/responders.ts';
+import {watchOrders} from './certificate/order-metrics.ts';
 import {addControllers} from './controllers.ts';
 import {gateway} from './edge/gateway.ts';
 import {moving} from './edge/moving.ts';
 import {watchEdge} from './edge/problem.ts';
 import {traefik} from './edge/traefik.ts';
-import {watchOrders} from './issuance/order-metrics.ts';
 import {watchDomains} from './metrics.ts';
 import type {OperatorConfig} from './model/config.ts';
 import {DerivedNames} from './model/derived-names.ts';
@@ -30,7 +32,6 @@ import {Outdated} from './state/outdated.ts';
 import {watchPauses} from './state/paused.ts';
 import {createPlaces} from './state/places.ts';
 import {exact} from './state/slim.ts';
-import {SlotReservations} from './state/slot-reservations.ts';
 import {createStores, type Stores} from './state/stores.ts';
 import {checkPromises} from './threat-model-checks.ts';
 
@@ -45,6 +46,8 @@ interface OperatorParts {
   readonly registry: Registry;
   /** Unique to this process, usually the pod's name. */
   readonly identity: string;
+  /** For requests to CAs. */
+  readonly userAgent: string;
   /** The namespace of the Lease and the process. */
   readonly namespace: string;
 }
@@ -88,10 +91,12 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     scheduler,
     prober,
     orderSchedule: new OrderSchedule(),
-    reservations: new SlotReservations(),
+    accounts: new CaAccounts(clock, parts.userAgent),
+    responders: new Responders({...config.certificates.acme.challenges, namespace, clock}),
+    earlyRenewals: new Set(),
+    namespace,
     outdated: new Outdated(clock),
     domainRefusals: new Refusals(),
-    recordRefusals: new Refusals(),
     keyWaiters: new KeyWaiters(),
     corrections: new Corrections(clock),
     edge,
@@ -107,10 +112,11 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   manager.run({name: 'probes', run: signal => prober.start(signal)});
   manager.run(watchDomains({...parts, domains: stores.domains, claims: stores.claims}));
   watchOrders(operator, registry);
-  const {certificateRequests} = stores;
   const warnings = [
     watchPauses(config, stores, registry),
-    ...(certificateRequests ? [watchForeignApprovals(certificateRequests, watch)] : []),
+    ...(config.certificates.approval.enabled && !config.certificates.approval.dryRun
+      ? [watchForeignApprovals(stores.certificateRequests, watch)]
+      : []),
     checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger}),
     watchEdge(edge, stores, registry),
     () => manager.warning(),

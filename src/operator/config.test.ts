@@ -36,15 +36,11 @@ const complete: OperatorConfig = {
       tenantCertificates: {hosts: [], services: []},
     },
     overdueAfterSeconds: 1800,
-    challenges: {inProgress: 50, inProgressPerAccount: 4, renewalReserve: 10, timeoutSeconds: 900},
-    failureBudget: {failures: 5, windowSeconds: 3600},
-    orderBudget: {
-      orders: 300,
-      windowSeconds: 10_800,
-      renewalReserve: 60,
-      newHostsPerDomain: 50,
-      domainWindowSeconds: 604_800,
+    acme: {
+      accountKeySecret: 'nameplate-acme-account',
+      challenges: {service: 'nameplate-challenges', configMap: 'nameplate-challenges', addresses: []},
     },
+    failureBudget: {failures: 5, windowSeconds: 3600},
     secretRetentionSeconds: 604_800,
   },
   routing: {
@@ -128,13 +124,6 @@ test('plans of the file replace the default ones', () => {
   expect(config.plans).toEqual({gold: {customDomains: true, maxDomains: 20, maxProjects: 100, maxApiKeys: 100}});
 });
 
-test('a reserve for renewals that leaves nothing for new hosts is an error', () => {
-  const text = minimal.replace('certificates: {', 'certificates: {orderBudget: {orders: 60}, ');
-  expect(problems(text)).toEqual([
-    'line 3, column 16: certificates.orderBudget.renewalReserve is 60; allowed: less than orders, which is 60',
-  ]);
-});
-
 describe('options that contradict each other are an error', () => {
   test.each([
     [
@@ -169,6 +158,28 @@ describe('options that contradict each other are an error', () => {
     ],
   ])('%s', (_, text, want) => {
     expect(problems(`${minimal}${text}\n`)).toEqual([want]);
+  });
+
+  const PLACE = 'line 3, column ';
+  const wrongGroup = 'allowed: nameplate.dev with kind ACMEIssuer, and only with it';
+  test.each([
+    [
+      'an ACMEIssuer of another group',
+      '{issuerRef: {name: ca, kind: ACMEIssuer}}',
+      `${PLACE}16: certificates.issuerRef.group is cert-manager.io; ${wrongGroup}`,
+    ],
+    [
+      'an issuer of our group that is no ACMEIssuer',
+      '{issuerRef: {name: ca}, formerIssuerRefs: [{name: old, group: nameplate.dev}]}',
+      `${PLACE}70: certificates.formerIssuerRefs[0].group is nameplate.dev; ${wrongGroup}`,
+    ],
+    [
+      "an ACMEIssuer for tenants' own certificates",
+      '{issuerRef: {name: ca}, approval: {tenantCertificates: {hosts: [{name: ca, kind: ACMEIssuer}]}}}',
+      `${PLACE}90: certificates.approval.tenantCertificates.hosts[0].kind is ACMEIssuer, which signs only what Nameplate itself requests`,
+    ],
+  ])('%s', (_, certificates, want) => {
+    expect(problems(minimal.replace(/(certificates: ).*/, `$1${certificates}`))).toEqual([want]);
   });
 
   test('default hosts and account targets in one zone', () => {

@@ -1,3 +1,4 @@
+import {isDeepStrictEqual} from 'node:util';
 import type {Registry} from 'prom-client';
 import {COMPLETE} from '../keys/keyclaim.ts';
 import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
@@ -7,17 +8,19 @@ import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.
 import {completeKeyClaims} from './apikey/complete.ts';
 import {reconcileApiKey} from './apikey/reconcile.ts';
 import {crowdedOut, reconcileKeyClaim} from './apikey/release.ts';
-import {reconcileDryRun, reconcileDryRunOfChallenge} from './approval/dry-run.ts';
-import {reconcileHeldHosts} from './approval/held-hosts.ts';
+import {reconcileDryRun} from './approval/dry-run.ts';
 import {reconcileCertificateRequest} from './approval/reconcile.ts';
-import {reconcileChallenge} from './approval/stale-challenges.ts';
+import {reconcileAccountKey, usesAcme} from './certificate/account-key.ts';
+import {reconcileFormerHolder} from './certificate/former-holder.ts';
+import {reconcileIssuer} from './certificate/issuers.ts';
+import {reconcileOrders} from './certificate/orders.ts';
+import {reconcileRenewal} from './certificate/renewals.ts';
+import {reconcileSigning} from './certificate/sign.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
-import {reconcileOrders} from './issuance/place-orders.ts';
 import {hasPause, waitsForPlan} from './model/account.ts';
-import {caAccountOf} from './model/ca-account.ts';
-import {isInProgress, requestedHost} from './model/certificate-request.ts';
 import {routeKeyOf} from './model/derived-names.ts';
-import {type CertificateRequest, SERVICE} from './model/kinds.ts';
+import {acmeIssuerOf} from './model/issuer-ref.ts';
+import {type ACMEIssuer, type Certificate, type DomainClaim, SERVICE} from './model/kinds.ts';
 import {isManaged} from './model/project-hosts.ts';
 import {reconcileManagedDomain} from './project/managed.ts';
 import {reconcileProject} from './project/reconcile.ts';
@@ -30,7 +33,6 @@ import {domainsOfProject, domainsOfService, projectsOfService} from './triggers/
 import {
   apiKeyAndWhoShares,
   backendProjectsOf,
-  changedHosts,
   changesAccount,
   changesContent,
   domainKeysOf,
@@ -53,9 +55,10 @@ export function addControllers(manager: Manager, operator: Operator, registry: R
   watchKinds({project, managed, domain}, operator);
   addRetentionControllers(manager, operator);
   addApiKeyController(manager, operator);
-  addHeldHostsControllers(manager, operator, registry);
-  const {certificateRequests, dryRunRequests} = operator.stores;
-  if (certificateRequests) addApprovalControllers(manager, operator, certificateRequests);
+  addSigningControllers(manager, operator);
+  const {dryRunRequests} = operator.stores;
+  const {enabled, dryRun} = operator.config.certificates.approval;
+  if (enabled && !dryRun) addApprovalController(manager, operator);
   if (dryRunRequests) {
     manager
       .controller({name: 'dry-run', reconcile: reconcileDryRun(operator, dryRunRequests, registry), workers: 1})
@@ -80,6 +83,9 @@ function addProjectController(manager: Manager, operator: Operator): Controller 
       ...(old ? [inNamespace(old, old.spec.projectRef.name)] : []),
     ])
     .watch(stores.certificates, projectKeysOf)
+    .watch(stores.claims, ({object: {spec}}) =>
+      spec.project === undefined ? [] : [`${spec.namespace}/${spec.project}`],
+    )
     .watch(stores.secrets, projectKeysOf);
   for (const {store} of stores.routes) {
     controller.watch(store, delta => [...projectKeysOf(delta), ...backendProjectsOf(delta)]);
@@ -108,7 +114,7 @@ function addManagedDomainController(manager: Manager, operator: Operator): Contr
 }
 
 function addDomainController(manager: Manager, operator: Operator): Controller {
-  const {stores, scheduler, prober, orderSchedule, outdated, domainRefusals, recordRefusals, config} = operator;
+  const {stores, scheduler, prober, orderSchedule, outdated, domainRefusals, config} = operator;
   const {workers} = config.controller;
   const queue = planQueue(stores, stores.domains, domain => {
     const project = stores.projects.get(inNamespace(domain, domain.spec.projectRef.name));
@@ -151,35 +157,19 @@ function addDomainController(manager: Manager, operator: Operator): Controller {
     for (const concerned of withRedirectsTo(stores.domains, [key]))
       if (concerned !== key) controller.enqueue(concerned);
   });
-  recordRefusals.subscribe(namespace => {
-    for (const domain of stores.domains.byIndex(INDEX.namespace, namespace)) controller.enqueue(keyOf(domain));
-  });
   return controller;
 }
 
 /** What the certificate of a Domain depends on. */
 function watchIssuance(controller: Controller, stores: Stores): void {
-  const ofHosts = (hosts: readonly string[]) =>
-    hosts.flatMap(host => stores.domains.byIndex(INDEX.host, host).map(keyOf));
   // Only a Domain in its own namespace can use an Issuer: a tenant that writes one must not wake everyone's.
   const waiting = (where: string) => stores.domains.byIndex(INDEX.awaitsIssuer, where).map(keyOf);
   controller
     .watch(stores.issuers, delta => (changesContent(delta) ? waiting(delta.object.metadata.namespace ?? '') : []))
     .watch(stores.clusterIssuers, delta => (changesContent(delta) ? waiting(ANY_NAMESPACE) : []))
+    .watch(stores.acmeIssuers, delta => (changesReadiness(delta) ? waiting(ANY_NAMESPACE) : []))
     .watch(stores.certificates, domainKeysOf)
-    .watch(stores.secrets, domainKeysOf)
-    .watch(stores.heldHosts, delta => ofHosts(changedHosts(delta)))
-    .watch(stores.challenges, ({type, object}) => (type === 'deleted' ? ofHosts([object.spec.dnsName]) : []));
-  if (stores.certificateRequests) {
-    // A request that ends may have delayed a new holder.
-    controller.watch(stores.certificateRequests, delta => ofHosts(hostsOfEnded(delta)));
-  }
-}
-
-/** The host of a request that was in progress and no longer is, as a list. */
-function hostsOfEnded({type, object, old = object}: Delta<CertificateRequest>): string[] {
-  const hasEnded = isInProgress(old) && (type === 'deleted' || !isInProgress(object));
-  return hasEnded ? [requestedHost(old) ?? ''] : [];
+    .watch(stores.secrets, domainKeysOf);
 }
 
 function addRetentionControllers(manager: Manager, operator: Operator): void {
@@ -230,36 +220,66 @@ function addApiKeyController(manager: Manager, operator: Operator): void {
     .enqueue(COMPLETE);
 }
 
-function addHeldHostsControllers(manager: Manager, operator: Operator, registry: Registry): void {
-  const {stores, recordRefusals, config} = operator;
+function addSigningControllers(manager: Manager, operator: Operator): void {
+  const {stores, config} = operator;
   const {workers} = config.controller;
-  manager
-    .controller({name: 'held-hosts', reconcile: recordRefusals.of(reconcileHeldHosts(operator)), workers})
-    .watch(stores.claims, ({object, old}) => [object, ...(old ? [old] : [])].map(({spec}) => spec.namespace))
-    .watch(stores.namespaces, ({object}) => [object.metadata.name])
-    .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : [delta.object.metadata.namespace ?? '']))
-    .watch(stores.heldHosts, ({object}) => [object.metadata.namespace ?? '']);
-  const challengesOf = (host: string) => stores.challenges.byIndex(INDEX.host, host).map(keyOf);
-  const controller = manager
-    .controller({
-      name: 'challenge',
-      reconcile: stores.dryRunRequests ? reconcileDryRunOfChallenge(operator, registry) : reconcileChallenge(operator),
-      workers,
-    })
-    .watch(stores.challenges, self)
-    .watch(stores.claims, ({object}) => challengesOf(object.metadata.name))
-    .watch(stores.namespaces, delta => (changesAccount(delta) ? inside(delta, [...stores.challenges.list()]) : []));
-  if (stores.certificateRequests) {
-    controller.watch(stores.certificateRequests, delta => hostsOfEnded(delta).flatMap(challengesOf));
+  const requests = stores.certificateRequests;
+  const signing = (host: string) => requests.byIndex(INDEX.host, host).map(keyOf);
+  if (usesAcme(config)) {
+    manager
+      .controller({name: 'account-key', reconcile: reconcileAccountKey(operator), workers: 1})
+      .watch(stores.acmeIssuers, () => [])
+      .enqueue('account-key');
   }
+  manager
+    .controller({name: 'acme-issuer', reconcile: reconcileIssuer(operator), workers: 1})
+    .watch(stores.acmeIssuers, self);
+  manager
+    .controller({name: 'sign', reconcile: reconcileSigning(operator), workers})
+    .watch(requests, delta => (acmeIssuerOf(delta.object.spec.issuerRef) === undefined ? [] : self(delta)))
+    .watch(stores.claims, ({object}) => signing(object.metadata.name))
+    .watch(stores.namespaces, delta =>
+      changesAccount(delta) ? inside(delta, requests.byIndex(INDEX.inProgress, 'all')) : [],
+    );
+  // Claims show who holds a host, and remember orders; a Certificate shows whether a renewal is due.
+  const issuers = () => [...stores.acmeIssuers.list()].map(({metadata}) => metadata.name);
+  const issuerOf = ({spec}: {readonly spec: DeepReadonly<Pick<Certificate['spec'], 'issuerRef'>>}) =>
+    [acmeIssuerOf(spec.issuerRef) ?? []].flat();
+  manager
+    .controller({name: 'order', reconcile: reconcileOrders(operator), workers: 1})
+    .watch(stores.acmeIssuers, self)
+    .watch(requests, ({object, old}) => [object, ...(old ? [old] : [])].flatMap(issuerOf))
+    .watch(stores.claims, ({object, old}) => (changesOrders(object, old) ? issuers() : []))
+    .watch(stores.certificates, ({object}) => issuerOf(object))
+    .watch(stores.namespaces, delta => (changesAccount(delta) ? issuers() : []));
+  manager
+    .controller({name: 'former-holder', reconcile: reconcileFormerHolder(operator), workers: 2})
+    .watch(stores.claims, self);
+  const certificateOf = (claim: DeepReadonly<DomainClaim>) =>
+    claim.spec.issuance?.renewal === undefined ? [] : [routeKeyOf(`${claim.spec.namespace}/${claim.metadata.name}`)];
+  manager
+    .controller({name: 'renewal', reconcile: reconcileRenewal(operator), workers: 2})
+    .watch(stores.certificates, self)
+    .watch(stores.claims, ({object, old}) =>
+      object.spec.issuance?.renewal === old?.spec.issuance?.renewal ? [] : certificateOf(object),
+    );
 }
 
-function addApprovalControllers(
-  manager: Manager,
-  operator: Operator,
-  requests: ReadonlyStore<CertificateRequest>,
-): void {
+/** A claim was made, moved, or released, or an order ended. What the operator itself admits triggers nothing. */
+function changesOrders({spec}: DeepReadonly<DomainClaim>, old: DeepReadonly<DomainClaim> | undefined): boolean {
+  const [now, before] = [spec.issuance, old?.spec.issuance];
+  return !old || now === undefined || now.request === undefined || before?.request !== undefined;
+}
+
+function changesReadiness({object, old}: Delta<ACMEIssuer>): boolean {
+  const readiness = (issuer: DeepReadonly<ACMEIssuer> | undefined) =>
+    issuer?.status?.conditions?.map(({type, status, message}) => [type, status, message]);
+  return !isDeepStrictEqual(readiness(object), readiness(old));
+}
+
+function addApprovalController(manager: Manager, operator: Operator): void {
   const {stores, config} = operator;
+  const requests = stores.certificateRequests;
   manager
     .controller({
       name: 'certificate-request',
@@ -273,20 +293,7 @@ function addApprovalControllers(
         ? inside(delta, requests.byIndex(INDEX.inProgress, 'all'))
         : [],
     )
-    .watch(stores.challenges, ({object}) => requests.byIndex(INDEX.host, object.spec.dnsName).map(keyOf))
     .watch(stores.issuers, ({object}) => requests.byIndex(INDEX.issuer, keyOf(object)).map(keyOf));
-  // Claims show who holds a host; they and HeldHosts remember orders. Certificates show whether a renewal is due, and
-  // Namespaces whose share an order draws on. Whatever else can allow a request is looked at every second.
-  const {issuerRef} = config.certificates;
-  const caAccount = (namespace = '', issuer: DeepReadonly<CertificateRequest['spec']['issuerRef']> = issuerRef) =>
-    [caAccountOf(config, namespace, issuer) ?? []].flat();
-  manager
-    .controller({name: 'order', reconcile: reconcileOrders(operator), workers: 1})
-    .watch(requests, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef))
-    .watch(stores.claims, ({object: {spec}}) => caAccount(spec.namespace))
-    .watch(stores.heldHosts, ({object: {metadata}}) => caAccount(metadata.namespace))
-    .watch(stores.certificates, ({object: {metadata, spec}}) => caAccount(metadata.namespace, spec.issuerRef))
-    .watch(stores.namespaces, delta => (changesAccount(delta) ? caAccount(delta.object.metadata.name) : []));
 }
 
 /** A kind that is installed while the operator runs: its objects are reported, but what waits for the kind is not. */

@@ -1,7 +1,7 @@
 /**
  * Reports what breaks the promises of the threat model in this cluster: policies that are off or only audit, versions
- * of cert-manager or the edge that are too old, and solvers with which a tenant can stop everyone's certificates. The
- * log, /readyz, and a metric report it; the operator keeps running.
+ * of cert-manager or the edge that are too old, and issuers whose challenges the policies refuse. The log, /readyz, and
+ * a metric report it; the operator keeps running.
  */
 import type {Logger} from 'pino';
 import {Gauge, type Registry} from 'prom-client';
@@ -87,25 +87,21 @@ export function edgeVersions({
   ];
 }
 
-/** Solvers with which one tenant can stop everyone's certificates; each text continues after the issuer's name. */
-const SOLVER_PROBLEMS = {
-  takesNodePorts:
-    "gives each HTTP-01 solver a node port. A tenant can use up the cluster's node ports, and then nobody gets a certificate. Set serviceType: ClusterIP in its solvers.",
-  followsCnames:
-    'solves DNS-01 for custom hosts. cert-manager follows any number of CNAMEs from _acme-challenge.HOST. A tenant whose name servers always answer with another CNAME can occupy all its workers, and then nobody gets a certificate. Solve custom hosts by HTTP-01, and list your own zones in selector.dnsZones of the DNS-01 solver.',
-} as const;
-
+/**
+ * cert-manager may solve challenges in a tenant's namespace only through DNS-01, below the platform's own domain: the
+ * policy `challenges` refuses all others.
+ */
 export function issuerProblems(
-  {certificates: {issuerRef, formerIssuerRefs, approval}}: OperatorConfig,
+  {platform: {baseDomain}, certificates: {issuerRef, formerIssuerRefs, approval}}: OperatorConfig,
   clusterIssuers: Pick<ReadonlyStore<Issuer>, 'get'>,
 ): string[] {
   const listed = [issuerRef, ...formerIssuerRefs, ...approval.tenantCertificates.hosts];
   const names = new Set(listed.filter(({kind}) => kind === 'ClusterIssuer').map(({name}) => name));
-  return [...names].flatMap(name => {
-    const issuer = clusterIssuers.get(name);
-    const found = (['takesNodePorts', 'followsCnames'] as const).filter(problem => issuer?.[problem]);
-    return found.map(problem => `ClusterIssuer ${name} ${SOLVER_PROBLEMS[problem]}`);
-  });
+  const acme = [...names].filter(name => clusterIssuers.get(name)?.speaksAcme);
+  return acme.map(
+    name =>
+      `ClusterIssuer ${name} speaks ACME, so it issues and renews no certificate of a custom host: cert-manager may solve challenges in tenants' namespaces only through DNS-01 for names below ${baseDomain}. Name an ACMEIssuer in config.certificates.issuerRef, and remove this one from formerIssuerRefs.`,
+  );
 }
 
 export function configuredProblems({admission, certificates, routing}: OperatorConfig): string[] {

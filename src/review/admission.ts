@@ -2,7 +2,7 @@
  * Checks existing objects against the admission policies: the review resubmits each object as a dry run, as a user
  * without Nameplate's trust. The policies themselves decide, so there is no second copy of their rules.
  */
-import {CHALLENGE, HELD_HOSTS, HELD_HOSTS_NAME, INGRESS, SERVICE} from '../operator/model/kinds.ts';
+import {INGRESS, SERVICE} from '../operator/model/kinds.ts';
 import {TransportError} from '../runtime/kube/errors.ts';
 import {apiVersionOf, type KubeObject, keyOf, type ResourceType, resourceName} from '../runtime/kube/object.ts';
 import {collectionPath} from '../runtime/kube/paths.ts';
@@ -68,8 +68,8 @@ async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<voi
 async function objectsOf({client, namespace, signal}: ReviewContext, resource: ResourceType): Promise<KubeObject[]> {
   const content = METADATA_ONLY[resourceName(resource)];
   if (!content) return await listAll(client, resource, {namespace, signal});
-  const {labelSelector, stub, isMeant} = content;
-  const objects = await listAll(client, resource, {namespace, labelSelector, metadataOnly: true, signal});
+  const {stub, isMeant} = content;
+  const objects = await listAll(client, resource, {namespace, metadataOnly: true, signal});
   return objects.filter(isMeant).map(object => ({...object, ...stub}));
 }
 
@@ -77,20 +77,7 @@ async function trustedObjects({client, namespace, signal}: ReviewContext): Promi
   const where = {namespace, signal};
   const ours = {labelSelector: 'app.kubernetes.io/managed-by=nameplate', metadataOnly: true};
   const services = await listAll(client, SERVICE, {...where, ...ours});
-  const held = new Map(
-    (await listAll(client, HELD_HOSTS, where)).flatMap(({metadata, spec}) =>
-      metadata.name === HELD_HOSTS_NAME ? [[metadata.namespace, new Set(Object.keys(spec.hosts))] as const] : [],
-    ),
-  );
-  const challenges = await listAll(client, CHALLENGE, where);
-  return {
-    services: new Set(services.filter(isByNameplate).map(keyOf)),
-    challenges: new Map(
-      challenges.flatMap(({metadata, spec: {dnsName}}) =>
-        held.get(metadata.namespace)?.has(dnsName) ? [[metadata.uid ?? '', dnsName] as const] : [],
-      ),
-    ),
-  };
+  return {services: new Set(services.filter(isByNameplate).map(keyOf))};
 }
 
 async function judge(

@@ -39,7 +39,7 @@ test.each<{
     kind: 'Issuer',
     message:
       "The platform does not list the server https://ca.example/dir for tenants' Issuers. Use the platform's issuer.",
-    spec: {acme: {server: 'https://ca.example/dir'}},
+    spec: {vault: {server: 'https://ca.example/dir'}},
     value: 'config.certificates.tenantIssuers.servers',
     advice: '{url: "https://ca.example/dir"}.',
   },
@@ -68,12 +68,12 @@ test.each<{
 describe.each(HOSTILE)('the text %j stays one value', text => {
   test('as the server of an Issuer that a policy refused', () => {
     const message = `The platform does not list the server ${text} for tenants' Issuers. Use the platform's issuer.`;
-    const {advice} = advised('issuers', message, 'Issuer', {acme: {server: text}});
+    const {advice} = advised('issuers', message, 'Issuer', {vault: {server: text}});
     expect(valueIn(advice)).toEqual({url: text});
   });
 
   test('as the server of an Issuer that is not approved', () => {
-    const {advice} = issuerAdvice(`names a server that the platform does not list: acme.server is ${text}`);
+    const {advice} = issuerAdvice(`names a server that the platform does not list: vault.server is ${text}`);
     expect(valueIn(advice)).toEqual({url: text});
   });
 
@@ -87,7 +87,7 @@ describe.each(HOSTILE)('the text %j stays one value', text => {
 
 test('an Issuer with several servers gets a value for each', () => {
   const message = "The platform does not list the server https://a.example, ns.example for tenants' Issuers.";
-  const spec = {acme: {server: 'https://a.example', solvers: [{dns01: {rfc2136: {nameserver: 'ns.example'}}}]}};
+  const spec = {venafi: {cloud: {url: 'https://a.example'}, ngts: {url: 'ns.example'}}};
   expect(advised('issuers', message, 'Issuer', spec).advice).toContain(
     '{url: "https://a.example"}, {url: "ns.example"}.',
   );

@@ -1,7 +1,7 @@
 /** What the platform team can do about a finding: the chart value that allows the object, or that there is none. */
 import type {Decision} from '../operator/approval/decide.ts';
-import {issuerOf} from '../operator/model/ca-account.ts';
 import {requestedServices} from '../operator/model/certificate-request.ts';
+import {issuerOf} from '../operator/model/issuer-ref.ts';
 import {serversOf} from '../operator/model/issuer-rules.ts';
 import type {CertificateRequest, Issuer} from '../operator/model/kinds.ts';
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
@@ -32,12 +32,14 @@ const POLICIES: Readonly<Record<Rule, Advice>> = {
   issuers: none(
     "No chart value allows this. Change the Issuer, or list the hosts in a Project, which uses the platform's issuer.",
   ),
-  'solver-annotations': trusted('For a tenant, no chart value allows this: remove the annotations.'),
   certificates: {
     values: [TENANT_HOSTS, TENANT_SERVICES, OTHER_GROUPS],
     advice: `If teams create their own Certificates from this issuer, list it in ${TENANT_HOSTS} or ${TENANT_SERVICES}. If another approver decides on its requests, list its group in ${OTHER_GROUPS}. Otherwise, list the hosts in a Project, which gets the certificates. No chart value allows larger keys than RSA 4096.`,
   },
-  'solver-objects': none('No chart value allows this. Remove the label.'),
+  'solver-objects': {
+    values: [EXEMPT],
+    advice: `If only the platform writes in this namespace, list the namespace in ${EXEMPT}. Otherwise, no chart value allows this: remove the label.`,
+  },
   'next-private-keys': none('No chart value allows this. Remove the label.'),
   'edge-addresses': {
     values: [TRUSTED, 'admission.statusWriters'],
@@ -49,7 +51,7 @@ const POLICIES: Readonly<Record<Rule, Advice>> = {
   ),
   challenges: {
     values: [EXEMPT],
-    advice: `If only the platform writes in this namespace, list the namespace in ${EXEMPT}. Otherwise, no chart value allows this: remove the solver label.`,
+    advice: `If only the platform writes in this namespace, list the namespace in ${EXEMPT}. Otherwise, no chart value allows this: list the host in a Project, which gets the certificate.`,
   },
 };
 

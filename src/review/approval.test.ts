@@ -45,8 +45,8 @@ function certificateOf(spec: Partial<Certificate['spec']> & CertificateSpec, isM
 
 function basisOf(config: OperatorConfig, certificate: Certificate): DecisionBasis {
   const claim = {spec: {account: NAMESPACE, namespace: NAMESPACE, since: '2026-01-01T00:00:00Z'}};
-  const acme = {acme: {server: SERVER}};
-  const issuer = object('Issuer', 'own', {spec: acme}, NAMESPACE) as Issuer;
+  const vault = {vault: {server: SERVER}};
+  const issuer = object('Issuer', 'own', {spec: vault}, NAMESPACE) as Issuer;
   const projects = storeOf<CachedProject>([]);
   projects.addIndex(INDEX.defaultHost, () => []);
   return {

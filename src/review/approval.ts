@@ -5,9 +5,9 @@
 import {LABEL} from '../api/names.ts';
 import {type DecisionBasis, decide} from '../operator/approval/decide.ts';
 import {waitsForPlan} from '../operator/model/account.ts';
-import {issuerOf} from '../operator/model/ca-account.ts';
 import {isOurs} from '../operator/model/certificate-request.ts';
 import type {OperatorConfig} from '../operator/model/config.ts';
+import {issuerOf} from '../operator/model/issuer-ref.ts';
 import {
   CERTIFICATE,
   CERTIFICATE_REQUEST,

@@ -3,7 +3,7 @@ import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
 import {resourceName} from '../runtime/kube/object.ts';
 import type {ApiAnswer, Call} from './api.ts';
 import type {Policy} from './policies.ts';
-import {NEXT_KEY_LABEL, SOLVER_LABEL} from './trusted-objects.ts';
+import {NEXT_KEY_LABEL} from './trusted-objects.ts';
 
 interface GroupList {
   readonly groups: readonly {readonly name: string; readonly versions: readonly {readonly version: string}[]}[];
@@ -57,15 +57,12 @@ function bodyOf<T>({status, message, body}: ApiAnswer, path: string): T {
 
 /** A placeholder for the content of an object whose content the policies do not read. */
 export interface Content {
-  readonly labelSelector?: string;
   readonly stub: object;
   /** Whether the policies could match it. */
   readonly isMeant: (object: KubeObject) => boolean;
 }
 
 const isReserved = (name = '') => name.startsWith('np-');
-const everything = () => true;
-const restricted = {allowPrivilegeEscalation: false, capabilities: {drop: ['ALL']}};
 
 /** By `resourceName`. The review reads only the metadata of these kinds, so it never reads a Secret's content. */
 export const METADATA_ONLY: Readonly<Record<string, Content>> = {
@@ -77,16 +74,5 @@ export const METADATA_ONLY: Readonly<Record<string, Content>> = {
   'endpointslices.discovery.k8s.io': {
     stub: {addressType: 'IPv4', endpoints: [], ports: []},
     isMeant: ({metadata}) => isReserved(metadata.name) || isReserved(metadata.labels?.['kubernetes.io/service-name']),
-  },
-  pods: {
-    labelSelector: SOLVER_LABEL,
-    stub: {
-      spec: {
-        automountServiceAccountToken: false,
-        securityContext: {runAsNonRoot: true, seccompProfile: {type: 'RuntimeDefault'}},
-        containers: [{name: 'stub', image: 'stub', securityContext: restricted}],
-      },
-    },
-    isMeant: everything,
   },
 };

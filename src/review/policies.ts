@@ -41,7 +41,6 @@ const CONFIG_MAP = resourceType<ConfigMap>('v1', 'ConfigMap', 'configmaps');
 export const RULES = [
   'routes',
   'issuers',
-  'solver-annotations',
   'certificates',
   'solver-objects',
   'next-private-keys',

@@ -2,21 +2,18 @@ import {expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../api/names.ts';
 import {routeName} from '../operator/model/derived-names.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
-import {isTrusted, NEXT_KEY_LABEL, SOLVER_LABEL} from './trusted-objects.ts';
+import {isTrusted, NEXT_KEY_LABEL} from './trusted-objects.ts';
 
 const HOST = 'shop.example.com';
 const NAME = routeName('a', HOST);
 const labels = {[LABEL.managedBy]: 'nameplate'};
 const annotations = {[ANNOTATION.host]: HOST};
-const trusted = {services: new Set([`a/${NAME}`]), challenges: new Map([['challenge', HOST]])};
+const trusted = {services: new Set([`a/${NAME}`])};
 const slice = {'kubernetes.io/service-name': NAME};
 
 function owned(kind: string, uid: string, controller = true) {
   return {ownerReferences: [{apiVersion: 'any/v1', kind, name: 'any', uid, controller}]};
 }
-
-const solver = {labels: {[SOLVER_LABEL]: 'true'}, ...owned('Challenge', 'challenge')};
-const rules = (...hosts: string[]) => ({spec: {rules: hosts.map(host => ({host}))}});
 
 test.each([
   {what: 'an object of a host', kind: 'Ingress', metadata: {labels, annotations}, want: true},
@@ -56,13 +53,6 @@ test.each([
   },
   {what: 'a request of nobody', kind: 'CertificateRequest', metadata: {name: 'r'}, want: false},
   {
-    what: 'a solver of a Challenge',
-    kind: 'Ingress',
-    metadata: {name: 's', ...solver},
-    content: rules(HOST),
-    want: true,
-  },
-  {
     what: 'the next private key of a Certificate',
     kind: 'Secret',
     metadata: {name: 's', labels: {[NEXT_KEY_LABEL]: 'true'}, ...owned('Certificate', 'x')},
@@ -85,27 +75,13 @@ test.each([
     metadata: {name: 's', ...owned('Certificate', 'x')},
     want: false,
   },
-  {what: 'the Service of a solver', kind: 'Service', metadata: {name: 's', ...solver}, want: true},
   {
-    what: 'a solver that serves another host, too',
-    kind: 'Ingress',
-    metadata: {name: 's', ...solver},
-    content: rules(HOST, 'x'),
-    want: false,
-  },
-  {
-    what: 'a solver of no Challenge',
+    what: "an object with the label of cert-manager's solvers",
     kind: 'Service',
-    metadata: {name: 's', labels: solver.labels, ...owned('Challenge', 'x')},
+    metadata: {name: 's', labels: {'acme.cert-manager.io/http01-solver': 'true'}, ...owned('Challenge', 'c')},
     want: false,
   },
-  {
-    what: 'an owned Service that is no solver',
-    kind: 'Service',
-    metadata: {name: 's', ...owned('Challenge', 'challenge')},
-    want: false,
-  },
-])('$what: $want', ({kind, metadata, content = {}, want}) => {
-  const object = {apiVersion: 'any/v1', kind, metadata: {namespace: 'a', name: NAME, ...metadata}, ...content};
+])('$what: $want', ({kind, metadata, want}) => {
+  const object = {apiVersion: 'any/v1', kind, metadata: {namespace: 'a', name: NAME, ...metadata}};
   expect(isTrusted(object as KubeObject, trusted)).toBe(want);
 });

@@ -3,14 +3,11 @@ import {ANNOTATION, LABEL} from '../api/names.ts';
 import {routeName, routeNameIn} from '../operator/model/derived-names.ts';
 import type {DeepReadonly, KubeObject} from '../runtime/kube/object.ts';
 
-export const SOLVER_LABEL = 'acme.cert-manager.io/http01-solver';
 export const NEXT_KEY_LABEL = 'cert-manager.io/next-private-key';
 
 export interface TrustedObjects {
   /** Services of hosts, as "namespace/np-…". */
   readonly services: ReadonlySet<string>;
-  /** The host of each Challenge that its namespace may solve, by the UID of the Challenge. */
-  readonly challenges: ReadonlyMap<string, string>;
 }
 
 /** A tenant could set the label, so the name must match the host too. */
@@ -21,12 +18,7 @@ export function isByNameplate({metadata}: DeepReadonly<KubeObject>): boolean {
 }
 
 export function isTrusted(object: DeepReadonly<KubeObject>, trusted: TrustedObjects): boolean {
-  return (
-    isByNameplate(object) ||
-    isEndpointsOfManaged(object, trusted) ||
-    isSolver(object, trusted) ||
-    isFromCertManager(object)
-  );
+  return isByNameplate(object) || isEndpointsOfManaged(object, trusted) || isFromCertManager(object);
 }
 
 /** Kubernetes writes the endpoints of a Service, with its labels. */
@@ -35,21 +27,6 @@ function isEndpointsOfManaged({kind, metadata}: DeepReadonly<KubeObject>, {servi
   if (labels?.[LABEL.managedBy] !== 'nameplate') return false;
   if (kind === 'Endpoints') return services.has(`${namespace}/${name}`);
   return kind === 'EndpointSlice' && services.has(`${namespace}/${labels['kubernetes.io/service-name']}`);
-}
-
-interface Rules {
-  readonly rules?: readonly {readonly host?: string}[];
-  readonly defaultBackend?: unknown;
-}
-
-/** cert-manager's solver, for an existing Challenge and no other host. */
-function isSolver(object: DeepReadonly<KubeObject>, {challenges}: TrustedObjects): boolean {
-  const {labels, ownerReferences = []} = object.metadata;
-  if (labels?.[SOLVER_LABEL] === undefined) return false;
-  const host = challenges.get(ownerReferences.find(({controller}) => controller)?.uid ?? '');
-  if (host === undefined || object.kind !== 'Ingress') return host !== undefined;
-  const {rules = [], defaultBackend} = (object as DeepReadonly<KubeObject> & {readonly spec?: Rules}).spec ?? {};
-  return defaultBackend === undefined && rules.every(rule => rule.host === host);
 }
 
 /**

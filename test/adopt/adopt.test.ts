@@ -99,9 +99,9 @@ test('the image is in the node', async () => {
 test('installs, and is ready', async () => {
   const {server, caBundle} = (await get<{spec: {acme: {server: string; caBundle: string}}}>('clusterissuer', 'pebble'))
     .spec.acme;
-  await edit('examples/cluster-issuer.yaml', {
+  await edit('examples/acme-issuer.yaml', {
     'certificates@example.net': 'certificates@nameplate.test',
-    'https://acme-v02.api.letsencrypt.org/directory': `${server}\n    caBundle: ${caBundle}`,
+    'https://acme-v02.api.letsencrypt.org/directory': `${server}\n  caBundle: ${caBundle}`,
   });
   await shell(next('kubectl apply '));
   // "Name its Service." The Traefik of the test cluster has none.

@@ -5,11 +5,9 @@
 import {afterAll, beforeAll, describe, expect, it} from 'vitest';
 import {liveVictim, type Victim} from './attacks/attackers.ts';
 import {askForCertificates} from './attacks/certificates.suite.ts';
-import {losingHosts} from './attacks/former-holder.suite.ts';
 import {changeWhatIsManaged, takeRights} from './attacks/managed.suite.ts';
 import {moving} from './attacks/moves.suite.ts';
 import {collide, copyKey, redirectAway} from './attacks/names.suite.ts';
-import {relayChallenges} from './attacks/rogue-issuer.suite.ts';
 import {leadElsewhere, writeRoutes} from './attacks/routes.suite.ts';
 import {misleadVerifier, squat, takeNodePorts} from './attacks/shared-resources.suite.ts';
 
@@ -19,7 +17,6 @@ const ATTACKS: Readonly<Record<string, (victim: Victim) => Promise<void>>> = {
     misleadVerifier,
   'a route of the edge: no Ingress, with or without a class, and no Traefik resource': writeRoutes,
   "a certificate for another tenant's host: every request is denied, and nothing is ordered": askForCertificates,
-  'its own ACME server: no path on the edge, and no order, however its Issuer was created': relayChallenges,
   'managed objects in its own namespace cannot be changed, kept, or deleted': changeWhatIsManaged,
   'the rights and the labels that the platform gives cannot be taken': takeRights,
   'a Service that points elsewhere does not move its host': leadElsewhere,
@@ -43,5 +40,4 @@ describe.concurrent('attacks', () => {
 
 describe.concurrent('attacks by DNS', () => {
   moving();
-  losingHosts();
 });

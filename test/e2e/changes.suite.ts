@@ -60,7 +60,7 @@ export function changing(): void {
   });
 
   it('a host that is taken out and added again gets its old certificate back without a new order', async () => {
-    const tenant = await newClusterTenant('return', {issuer: 'acme'});
+    const tenant = await newClusterTenant('return');
     const host = tenant.host('shop');
     const attempts = tenant.recordAttempts();
     await tenant.goLive({primary: host});

@@ -32,7 +32,7 @@ afterEach(async () => {
 
 it('operators are killed while domains go live: all become live, and nothing is created twice', async () => {
   const tenants = await Promise.all([
-    newClusterTenant('kill-a', {issuer: 'acme'}),
+    newClusterTenant('kill-a'),
     ...['kill-b', 'kill-c', 'kill-d'].map(name => newClusterTenant(name)),
   ]);
   const attempts = tenants.map(tenant => tenant.recordAttempts());
@@ -87,7 +87,7 @@ async function killOperator(which: 'leader' | 'any'): Promise<void> {
 it('a namespace can be deleted while the operator is down; once it is back, it catches up', async () => {
   const [gone, wiped, orphaned, kept] = await Promise.all([
     newClusterTenant('down-gone'),
-    newClusterTenant('down-wiped', {issuer: 'acme'}),
+    newClusterTenant('down-wiped'),
     newClusterTenant('down-orphan'),
     newClusterTenant('down-kept'),
   ]);

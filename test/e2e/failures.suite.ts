@@ -47,15 +47,17 @@ export function verificationKeepsFailing(): void {
 
 export function certificateNotProvisioning(): void {
   it('a verified domain falls back when its record goes before the certificate is there', async () => {
-    const tenant = await newClusterTenant('fallback', {issuer: 'none'});
+    const tenant = await newClusterTenant('fallback');
     const host = tenant.host('shop');
+    await hideFromCa(host);
     await tenant.applyProject({primary: host});
     await tenant.createRecords(host);
-    await tenant.sees(host, {state: 'Verified', CertificateReady: 'IssuerNotFound'});
+    await tenant.sees(host, {state: 'Verified', CertificateReady: 'Failed'});
     await cluster.zones.remove(host);
     await tenant.sees(host, {state: 'Unverified', DNSVerified: 'RecordMissing'});
-    await tenant.setIssuer('fast');
+    await showToCa(host);
     await tenant.createRecords(host);
+    await tenant.reverify(host);
     await tenant.sees(host, {state: 'Live'});
   });
 
@@ -73,15 +75,15 @@ export function certificateNotProvisioning(): void {
     await tenant.sees(host, {state: 'Live', CAAAllowed: 'Allowed'});
   });
 
-  it('a certificate that the CA refused comes by re-verify, not after an hour', async () => {
-    const tenant = await newClusterTenant('refused', {issuer: 'acme'});
+  it('a certificate that the CA refused comes by re-verify, before the pause ends', async () => {
+    const tenant = await newClusterTenant('refused');
     const host = tenant.host('shop');
     await hideFromCa(host);
     await tenant.applyProject({primary: host});
     await tenant.createRecords(host);
     const {status} = await tenant.sees(host, {state: 'Verified', CertificateReady: 'Failed', Ready: 'Failed'});
-    const inAnHour = Date.parse(status?.certificate?.nextAttemptAt ?? '') - Date.now();
-    expect(inAnHour).toBeGreaterThan(45 * 60_000);
+    const pauseMs = Date.parse(status?.certificate?.nextAttemptAt ?? '') - Date.now();
+    expect(pauseMs).toBeGreaterThan(2 * 60_000);
     await showToCa(host);
     await tenant.reverify(host);
     await tenant.sees(host, {state: 'Live'});
@@ -90,18 +92,19 @@ export function certificateNotProvisioning(): void {
 
 export function privateConnectionWarning(): void {
   it('before its certificate a host is not routed, and the default certificate is shown', async () => {
-    const tenant = await newClusterTenant('private', {issuer: 'none'});
+    const tenant = await newClusterTenant('private');
     const host = tenant.host('shop');
+    await hideFromCa(host);
     await tenant.applyProject({primary: host});
     await tenant.createRecords(host);
-    const says = 'there is no Issuer certificates';
-    await tenant.sees(host, {state: 'Verified', CertificateReady: 'IssuerNotFound', Routed: 'Waiting', says});
+    await tenant.sees(host, {state: 'Verified', CertificateReady: 'Failed', Routed: 'Waiting'});
     expect(await tenant.routes(host)).toEqual([]);
     await expect(visitor.request(`https://${host}/`)).rejects.toThrow(/does not match certificate's altnames/);
     const shown = await visitor.request(`https://${host}/`, {anyCertificate: true});
     expect(shown).toMatchObject({status: 404, certificate: {names: 'DNS:*.apps.nameplate.test'}});
     expect(await visitor.request(`http://${host}/`)).toMatchObject({status: 404});
-    await tenant.setIssuer('fast');
+    await showToCa(host);
+    await tenant.reverify(host);
     await tenant.sees(host, {state: 'Live'});
     const answer = await visitor.untilAnswer(`https://${host}/`, ({status}) => status === 200);
     expect(answer.certificate?.names).toBe(`DNS:${host}`);

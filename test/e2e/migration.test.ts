@@ -96,7 +96,7 @@ async function pretendUndone(): Promise<void> {
 
 async function upgrade(...values: readonly string[]): Promise<void> {
   await installOperator(cluster, [
-    ...(await settings(cluster)),
+    ...settings(cluster),
     `messages.postgres.secret=${SECRET}`,
     `messages.postgres.networkPolicy.port=${server.port}`,
     'messages.config.store.postgres.tls=disable',

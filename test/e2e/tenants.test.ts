@@ -2,7 +2,6 @@
 import {describe} from 'vitest';
 import {racing} from './accounts.suite.ts';
 import {changing, swapping} from './changes.suite.ts';
-import {solvingByDns} from './dns01.suite.ts';
 import * as failures from './failures.suite.ts';
 import {sendingMessages} from './messages.suite.ts';
 import {repairing} from './repairs.suite.ts';
@@ -22,7 +21,6 @@ describe.concurrent('what fails', () => {
   describe('redirects break', failures.redirectsBreak);
 });
 
-describe.concurrent('challenges by DNS', solvingByDns);
 describe.concurrent('what changes', changing);
 describe.concurrent('primary and redirect', swapping);
 describe.concurrent('two accounts and one host', racing);

@@ -23,11 +23,11 @@ const PATH = '/a/b?c=d&e=%2F';
 let tenant: ClusterTenant;
 
 afterAll(async () => {
-  await installOperator(cluster, await settings(cluster)); // one test changes them
+  await installOperator(cluster, settings(cluster)); // one test changes them
 });
 
 test('the default host is served by the listener of the Gateway', async () => {
-  tenant = await newClusterTenant('gateway', {issuer: 'none'});
+  tenant = await newClusterTenant('gateway');
   await tenant.applyProject(undefined);
   await tenant.seesProject('shop', {Ready: 'Published'});
   const host = await tenant.defaultHost();
@@ -231,7 +231,7 @@ test('a default host with its own certificate gets a ListenerSet, and its shared
   expect(await refusedRequests()).toEqual([]); // the counters are lost with the pods
   const host = await tenant.defaultHost();
   const observed = visitor.observe(`https://${host}/`);
-  await installOperator(cluster, [...(await settings(cluster)), 'config.defaultHost.tls=certificate']);
+  await installOperator(cluster, [...settings(cluster), 'config.defaultHost.tls=certificate']);
   const isOwn = ({status, certificate}: Answer) => status === 200 && certificate?.names === `DNS:${host}`;
   await visitor.untilAnswer(`https://${host}/`, isOwn);
   // Once the host has its own listener, Envoy Gateway removes it from the shared listener's routes. Envoy gets this

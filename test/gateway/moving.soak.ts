@@ -33,7 +33,7 @@ async function resolveTo(address: string): Promise<void> {
 }
 
 async function install(...values: readonly string[]): Promise<void> {
-  await installOperator(cluster, [...(await settings(cluster)), ...MOVING, ...values]);
+  await installOperator(cluster, [...settings(cluster), ...MOVING, ...values]);
 }
 
 /** Renews the certificate while visitors of both edges watch. */
@@ -53,7 +53,7 @@ beforeAll(async () => {
   await resolveTo(FORMER);
   await install(`config.probes.addresses={${FORMER}}`);
   await cluster.kubectl('-n', 'traefik', 'rollout', 'status', '--timeout=120s', 'deployment/traefik');
-  tenant = await newClusterTenant('moving', {issuer: 'none'});
+  tenant = await newClusterTenant('moving');
   host = tenant.host('shop');
 });
 afterAll(async () => {

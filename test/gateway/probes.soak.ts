@@ -26,9 +26,14 @@ let stopFollowing: (() => Promise<void>) | undefined;
 beforeAll(async () => {
   // This test is not about certificates, and ACME would take minutes.
   const {fast} = cluster.info.issuers;
-  await installOperator(cluster, [...(await settings(cluster)), `config.certificates.issuerRef.name=${fast}`]);
+  await installOperator(cluster, [
+    ...settings(cluster),
+    `config.certificates.issuerRef.name=${fast}`,
+    'config.certificates.issuerRef.kind=ClusterIssuer',
+    'config.certificates.issuerRef.group=cert-manager.io',
+  ]);
   for (let index = 0; index < TENANTS; index++) {
-    const tenant = await newClusterTenant(`soak-${index}`, {issuer: 'none'});
+    const tenant = await newClusterTenant(`soak-${index}`);
     const aliases = Array.from({length: HOSTS_OF_A_TENANT}, (_, host) => tenant.host(`h${host}`));
     await tenant.goLive({aliases});
     await seesAllProbed(tenant, aliases);

@@ -54,10 +54,10 @@ function isWithinAMinute(what: string, startMs: number): void {
 
 export function probeFaults(): void {
   beforeAll(async () => {
-    tenant = await newClusterTenant('probes', {issuer: 'none'});
+    tenant = await newClusterTenant('probes');
     right = tenant.host('right');
     const aliases = ['bare', 'foreign', 'mistaken'].map(label => tenant.host(label));
-    failing = await newClusterTenant('failing', {issuer: 'none'});
+    failing = await newClusterTenant('failing');
     const failingHost = failing.host('shop');
     await Promise.all([tenant.goLive({primary: right, aliases}), failing.goLive({primary: failingHost})]);
     await Promise.all([

@@ -13,19 +13,15 @@ import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 import type {Cluster} from '../cluster/cluster.ts';
 import {until} from '../cluster/wait.ts';
 import type {Visitor} from './http.ts';
-import {issuerObjects} from './issuers.ts';
 import {follow, listAll, untilObject} from './kube.ts';
 import {domain, project, tenantNamespace} from './objects.ts';
 import * as workload from './workload.ts';
 
 type ProjectDomains = NonNullable<ProjectSpec['domains']>;
-export type IssuerKind = 'acme' | 'fast' | 'none';
 
 export interface ClusterTenantOptions {
   /** Label of the namespace; '' for none. Default: pro. */
   readonly plan?: string;
-  /** The tenant's own Issuer: with ACME from Pebble, or immediately from a CA in the cluster. Default: fast. */
-  readonly issuer?: IssuerKind;
   /** Whether Service `web` runs from the start. Default: true. */
   readonly deployed?: boolean;
   /** Label of the namespace. Absent: the namespace is its own account. */
@@ -56,7 +52,7 @@ export interface Reach {
 export async function createClusterTenant(
   reach: Reach,
   name: string,
-  {plan = 'pro', issuer = 'fast', deployed = true, account}: ClusterTenantOptions = {},
+  {plan = 'pro', deployed = true, account}: ClusterTenantOptions = {},
 ): Promise<ClusterTenant> {
   const tenant = new ClusterTenant(reach, `${name}-${randomBytes(3).toString('hex')}`);
   const {cluster, client} = reach;
@@ -64,7 +60,7 @@ export async function createClusterTenant(
   const {metadata, ...rest} = tenantNamespace(tenant.namespace, {plan, account});
   const labels = {...metadata.labels, [workload.TENANT_LABEL]: 'true'};
   await client.apply(kinds.NAMESPACE, {...rest, metadata: {...metadata, labels}});
-  await Promise.all([zone, tenant.setIssuer(issuer), deployed && tenant.deploy('web')]);
+  await Promise.all([zone, deployed && tenant.deploy('web')]);
   return tenant;
 }
 
@@ -86,14 +82,6 @@ export class ClusterTenant {
 
   host(label: string): string {
     return `${label}.${this.zone}`;
-  }
-
-  async setIssuer(kind: IssuerKind): Promise<void> {
-    const {namespace} = this;
-    if (kind === 'none') return;
-    for (const {resource, object} of await issuerObjects(this.#client, this.#cluster.info, namespace, kind)) {
-      await this.#client.apply(resource, object);
-    }
   }
 
   /** Creates a Service and a Deployment whose pods answer with this status. Resolves once a pod is ready. */

@@ -9,11 +9,11 @@ import type {Condition} from '../../src/api/conditions.ts';
 import {FIELD_MANAGER} from '../../src/api/names.ts';
 import {API_KEY} from '../../src/keys/apikey.ts';
 import {KEY_CLAIM} from '../../src/keys/keyclaim.ts';
-import {DOMAIN, DOMAIN_CLAIM, HELD_HOSTS, PROJECT} from '../../src/operator/model/kinds.ts';
+import {ACME_ISSUER, DOMAIN, DOMAIN_CLAIM, PROJECT} from '../../src/operator/model/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 
-const KINDS: readonly ResourceType[] = [PROJECT, DOMAIN, API_KEY, DOMAIN_CLAIM, KEY_CLAIM, HELD_HOSTS];
+const KINDS: readonly ResourceType[] = [PROJECT, DOMAIN, API_KEY, DOMAIN_CLAIM, KEY_CLAIM, ACME_ISSUER];
 const FOLDER = process.env.STATES;
 const LIMITS = {timeoutMs: 3_600_000, idleTimeoutMs: 3_600_000};
 

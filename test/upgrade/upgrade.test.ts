@@ -54,7 +54,7 @@ beforeAll(async () => {
     ...HELM_WAIT,
   );
 
-  tenant = await newClusterTenant('upgrade', {issuer: 'none'});
+  tenant = await newClusterTenant('upgrade');
   const apex = tenant.zone;
   const subdomains = ['shop', 'store', 'www', 'old'].map(label => tenant.host(label));
   const [shop, store, www, old] = subdomains as [string, string, string, string];

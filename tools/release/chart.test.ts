@@ -54,10 +54,10 @@ test('the package has the CRDs, the license, a README, an icon, and what Artifac
   const annotation = (name: string) =>
     parse(chart.annotations[`artifacthub.io/${name}`] ?? '') as Record<string, string>[];
   expect(annotation('crds').map(({kind}) => kind)).toEqual([
+    'ACMEIssuer',
     'APIKey',
     'DomainClaim',
     'Domain',
-    'HeldHosts',
     'KeyClaim',
     'Project',
   ]);

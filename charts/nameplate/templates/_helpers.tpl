@@ -113,6 +113,8 @@ caFile: /etc/nameplate/postgres/ca.crt
 {{- end }}
 {{- /* The platform's own certificates here, such as that of the messages API, are not for a tenant's host. */}}
 {{- $_ := set $config.certificates.approval "exemptNamespaces" (append $config.certificates.approval.exemptNamespaces .Release.Namespace | uniq) }}
+{{- $challenges := printf "%s-challenges" (include "nameplate.fullname" .) }}
+{{- $_ := set $config.certificates "acme" (merge (dict "challenges" (dict "service" $challenges "configMap" $challenges)) ($config.certificates.acme | default dict)) }}
 {{- $notEnforced := list }}
 {{- range $name := list "routes" "issuance" "edgeAddresses" "dnsNames" "managedObjects" "namespaceLabels" "ownKinds" }}
 {{- $policy := get $.Values.admission $name | default (dict "enabled" true) }}

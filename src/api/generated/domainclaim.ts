@@ -33,9 +33,13 @@ export interface DomainClaimSpec {
    */
   orders?: {
     /**
-     * When the order was approved.
+     * When the order was placed.
      */
     at: string;
+    /**
+     * The ACMEIssuer.
+     */
+    issuer?: string;
     /**
      * UID of the CertificateRequest, so that an operator that crashes and restarts counts the order only once.
      */
@@ -45,4 +49,62 @@ export interface DomainClaimSpec {
      */
     renewal?: boolean;
   }[];
+  /**
+   * The Project whose default host this is. Such a claim records only orders: the Project decides who holds the host.
+   */
+  project?: string;
+  /**
+   * What the CA knows of the host: at most one open order, and what is left of the last. It belongs to the account and namespace named here. If the host moves or is released, Nameplate first deactivates the authorization at the CA.
+   */
+  issuance?: {
+    /**
+     * The ACMEIssuer.
+     */
+    issuer: string;
+    /**
+     * The account that the order was placed for.
+     */
+    account: string;
+    /**
+     * The namespace that the order was placed for.
+     */
+    namespace: string;
+    /**
+     * UID of the CertificateRequest that the open order is for; absent if none is open.
+     */
+    request?: string;
+    /**
+     * URL of the open order; absent until the CA has accepted it.
+     */
+    order?: string;
+    /**
+     * URL of the host's last authorization.
+     */
+    authorization?: string;
+    /**
+     * The identifier of the last certificate for the CA's renewal information (RFC 9773).
+     */
+    renewal?: string;
+    /**
+     * Why the last order failed; absent once a certificate was issued.
+     */
+    problem?: {
+      /**
+       * When it failed.
+       */
+      at: string;
+      /**
+       * The type of the CA's problem document, such as unauthorized (RFC 8555, section 6.7).
+       */
+      type: string;
+      /**
+       * The CA's explanation, cut. It may quote what a stranger's server answered.
+       */
+      detail: string;
+      /**
+       * When the CA allows the next attempt, if it said so.
+       */
+      retryAt?: string;
+    };
+  };
 }

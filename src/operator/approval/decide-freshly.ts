@@ -4,9 +4,9 @@
  */
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {issuerOf} from '../model/ca-account.ts';
 import {requestedHost} from '../model/certificate-request.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
+import {issuerOf} from '../model/issuer-ref.ts';
 import {
   type CachedProject,
   CERTIFICATE,

@@ -5,10 +5,10 @@
  */
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {accountOf, holderOf} from '../model/account.ts';
-import {issuerOf} from '../model/ca-account.ts';
 import {requestedAttribute, requestedHost, requestedServices} from '../model/certificate-request.ts';
-import type {IssuerRef, OperatorConfig} from '../model/config.ts';
+import type {IssuerRef} from '../model/config.ts';
 import {routeKeyOf} from '../model/derived-names.ts';
+import {issuerOf} from '../model/issuer-ref.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import type {Places} from '../state/places.ts';
@@ -76,8 +76,14 @@ export function decide(operator: DecisionBasis, request: DeepReadonly<Certificat
  * By a claim or, if default hosts have their own certificates, as the default host of a Project that has a place in the
  * plan.
  */
-function howHeld(
-  {stores, config, places}: DecisionBasis,
+export function howHeld(
+  {
+    stores,
+    config,
+    places,
+  }: Pick<DecisionBasis, 'config' | 'places'> & {
+    readonly stores: Pick<DecisionBasis['stores'], 'namespaces' | 'claims' | 'projects'>;
+  },
   namespace: string,
   host: string,
 ): 'HostHeld' | 'DefaultHost' | undefined {
@@ -129,16 +135,8 @@ function issuerDenial(
   const issuer = stores.issuers.get(`${metadata.namespace}/${name}`);
   if (!issuer) return denied('IssuerNotAllowed', `There is no Issuer ${name} in this namespace. Create it first.`);
   if (issuer.problem === undefined) return undefined;
-  const message = `Issuer ${name} ${issuer.problem}. Use the platform's issuer, or ask the platform team to list the server in config.certificates.tenantIssuers.`;
+  const message = `Issuer ${name} ${issuer.problem}. Use the platform's issuer: list the host in spec.domains of a Project. Or change this Issuer to a server in config.certificates.tenantIssuers.`;
   return denied('IssuerNotAllowed', message);
-}
-
-/** From a ClusterIssuer of the configuration: a tenant may create an Issuer of any name in its own namespace. */
-export function isOfPlatform(
-  {certificates: {issuerRef, formerIssuerRefs}}: Pick<OperatorConfig, 'certificates'>,
-  request: DeepReadonly<CertificateRequest>,
-): boolean {
-  return isListed([issuerRef, ...formerIssuerRefs], request) && issuerOf(request.spec.issuerRef).kind !== 'Issuer';
 }
 
 function isListed(listed: readonly IssuerRef[], {spec}: DeepReadonly<CertificateRequest>): boolean {

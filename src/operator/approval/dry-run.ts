@@ -1,7 +1,7 @@
 /**
  * For a cluster that adopts Nameplate while cert-manager's built-in approver still decides: reports what Nameplate
- * would decide on each certificate request, including those that are already decided, and which challenges it would
- * remove. Writes no decision and removes nothing.
+ * would decide on each certificate request, including those that are already decided. Writes no decision and removes
+ * nothing.
  */
 import {Gauge, type Registry} from 'prom-client';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
@@ -12,7 +12,6 @@ import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
 import {type Decision, decide} from './decide.ts';
 import {isNew} from './reconcile.ts';
-import {isForLostHost} from './stale-challenges.ts';
 
 /** A claim or an Issuer may change what a request would get. */
 const AGAIN_MS = 60_000;
@@ -50,39 +49,11 @@ export function reconcileDryRun(
     judged.set(key, decision);
     if (isDenied && before?.reason !== decision.reason) {
       const isRemoved = isInProgress(request);
-      const act = isRemoved ? 'remove this approved request, with its Orders and Challenges' : 'deny this request';
+      const act = isRemoved ? 'remove this approved request' : 'deny this request';
       const note = `Nameplate would ${act}, but this is a dry run. ${decision.message}`;
       events.event(request, 'Warning', isRemoved ? 'WouldBeRemoved' : 'WouldBeDenied', 'Judge', note);
       logger.info({request: key, reason: decision.reason}, note);
     }
     return after(AGAIN_MS);
-  };
-}
-
-/** Keys are "namespace/name" of Challenges. */
-export function reconcileDryRunOfChallenge(operator: Operator, registry: Registry): Reconcile {
-  const {stores, events, logger} = operator;
-  const removed = new Set<string>();
-  new Gauge({
-    name: 'nameplate_dry_run_challenges',
-    help: 'Existing challenges that Nameplate would remove because their namespace has lost the host, if the dry run is enabled.',
-    registers: [registry],
-    collect() {
-      this.set(removed.size);
-    },
-  });
-  return async (key, {client, signal}) => {
-    const challenge = stores.challenges.get(key);
-    if ([stores.claims, stores.namespaces].some(({state}) => state !== 'synced')) return after(1000);
-    if (!challenge || !(await isForLostHost({...operator, client, signal}, challenge))) {
-      removed.delete(key);
-      return done();
-    }
-    if (removed.has(key)) return done();
-    removed.add(key);
-    const note = `Nameplate would remove this challenge, but this is a dry run. This namespace does not hold ${challenge.spec.dnsName}.`;
-    events.event(challenge, 'Warning', 'WouldBeRemoved', 'Judge', note);
-    logger.info({challenge: key}, note);
-    return done();
   };
 }

@@ -8,18 +8,13 @@ import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
-import {UNANSWERED} from '../model/certificate-request.ts';
 import type {Operator} from '../state/context.ts';
 import {KnownSince} from '../state/known-since.ts';
-import {SlotReservations} from '../state/slot-reservations.ts';
 import {reconcileCertificateRequest} from './reconcile.ts';
 
 const ISSUER = {name: 'other', kind: 'ClusterIssuer', group: 'cert-manager.io'};
-/** Its orders are placed by another controller. */
-const PLATFORM = {...ISSUER, name: 'ca'};
-const UNANSWERED_BY_TENANT = {
-  conditions: [{type: 'Ready', status: 'False', reason: 'Failed', message: `${UNANSWERED}has not answered`}],
-};
+const PLATFORM = {name: 'ca', kind: 'ACMEIssuer', group: 'nameplate.dev'};
+const APPROVED = {conditions: [{type: 'Approved', status: 'True', reason: 'HostHeld'}]};
 const csr = await signingRequest({names: ['DNS:a.test']});
 
 interface Written extends KubeObject {
@@ -66,22 +61,39 @@ test.each([
     outcome: done(),
     want: ['Denied at 7'],
   },
-  {what: 'an order that waits', issuer: PLATFORM, cached: OURS, read: OURS, outcome: after(60_000), want: []},
   {
-    what: 'a denial of an order that waits, once the host is lost',
+    what: 'an approval of a request that the operator signs: its limits delay the order, not the approval',
     issuer: PLATFORM,
+    cached: OURS,
+    read: OURS,
+    outcome: done(),
+    want: ['Approved at 7'],
+  },
+  {what: 'an approved request that stays', status: APPROVED, cached: OURS, read: OURS, outcome: done(), want: []},
+  {
+    what: 'an approved request whose host has moved',
+    status: APPROVED,
     cached: THEIRS,
     read: THEIRS,
     outcome: done(),
-    want: ['Denied at 7'],
+    want: ['deleted at 7'],
   },
   {
-    what: 'a denial, although the tenant has written that its ACME server did not answer',
-    status: UNANSWERED_BY_TENANT,
+    what: 'an approved request whose host has moved, under a pause',
+    status: APPROVED,
+    isPaused: true,
     cached: THEIRS,
     read: THEIRS,
     outcome: done(),
-    want: ['Denied at 7'],
+    want: ['deleted at 7'],
+  },
+  {
+    what: 'an approved request whose host has moved only in the cache',
+    status: APPROVED,
+    cached: THEIRS,
+    read: OURS,
+    outcome: done(),
+    want: [],
   },
 ])('$what: $want', async ({outcome, want, ...row}) => {
   const {reconcile, clock, written} = start(row);
@@ -142,7 +154,6 @@ function start({cached, read, isPaused = false, issuer = ISSUER, exemptNamespace
       namespaces: store(namespace),
       certificateRequests: store(request),
       certificates: store(undefined),
-      challenges: store(undefined),
       projects: store(undefined),
       domains: store(undefined),
     },
@@ -155,13 +166,11 @@ function start({cached, read, isPaused = false, issuer = ISSUER, exemptNamespace
       certificates: {
         issuerRef: PLATFORM,
         formerIssuerRefs: [],
-        challenges: {inProgress: 9, inProgressPerAccount: 9, renewalReserve: 0, timeoutSeconds: 900},
         approval: {exemptNamespaces, tenantCertificates: {hosts: [ISSUER, PLATFORM], services: []}},
       },
     },
     clock,
     knownSince: new KnownSince(clock),
-    reservations: new SlotReservations(),
     logger: pino({level: 'silent'}),
     events: {
       event: (object: KubeObject, type: string, reason: string, _: string, note: string) =>
@@ -176,6 +185,9 @@ function start({cached, read, isPaused = false, issuer = ISSUER, exemptNamespace
     applyStatus: async (_: unknown, {metadata: {resourceVersion}, status}: Written) => {
       if (refusal) throw refusal;
       written.push(`${status.conditions[0]?.type} at ${resourceVersion}`);
+    },
+    delete: async (_: unknown, __: unknown, {preconditions}: {preconditions: {resourceVersion: string}}) => {
+      written.push(`deleted at ${preconditions.resourceVersion}`);
     },
   };
   const context = {client, signal: new AbortController().signal} as unknown as ReconcileContext;

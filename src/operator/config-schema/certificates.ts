@@ -3,12 +3,16 @@ import {host, kubernetesName, seconds} from './formats.ts';
 
 const issuerRefProperties = {
   name: {...kubernetesName, examples: ['letsencrypt'], description: 'Name of the issuer.'},
-  kind: choice(['ClusterIssuer', 'Issuer'], 'ClusterIssuer', "An Issuer is looked up in each project's own namespace."),
+  kind: choice(
+    ['ACMEIssuer', 'ClusterIssuer', 'Issuer'],
+    'ClusterIssuer',
+    "An ACMEIssuer is Nameplate's own (group nameplate.dev). An Issuer is looked up in each project's own namespace.",
+  ),
   group: {
     ...host,
-    examples: ['cert-manager.io'],
+    examples: ['nameplate.dev'],
     default: 'cert-manager.io',
-    description: 'API group of the issuer.',
+    description: 'API group of the issuer: nameplate.dev for an ACMEIssuer.',
   },
 } satisfies Record<string, Schema>;
 
@@ -23,7 +27,7 @@ const listedServer = object(
       type: 'string',
       minLength: 1,
       title: 'the address of a server, as an Issuer names it',
-      examples: ['https://acme-v02.api.letsencrypt.org/directory'],
+      examples: ['https://vault.example.net:8200'],
       description: 'The whole address, as the Issuer names it.',
     },
     caBundle: {
@@ -49,7 +53,7 @@ export const certificates = section('Certificates of custom domains, issued by c
     examples: ['system:serviceaccount:cert-manager:cert-manager'],
     default: 'system:serviceaccount:cert-manager:cert-manager',
     description:
-      "The user name of cert-manager's controller. Only its certificate requests are approved outside exemptNamespaces, and what it writes for a challenge is checked against the hosts that the namespace holds.",
+      "The user name of cert-manager's controller. Only its certificate requests are approved outside exemptNamespaces.",
   },
   tenantIssuers: section('Issuers that tenants create in their own namespaces.', {
     servers: {
@@ -57,7 +61,7 @@ export const certificates = section('Certificates of custom domains, issued by c
       default: [],
       items: listedServer,
       description:
-        'Servers that such an Issuer may name: ACME, Vault, Venafi, and the servers of DNS-01 solvers. If empty, none are allowed. Anyone who runs a server on this list can stop the certificates of all tenants, so list only servers that you trust to complete every order.',
+        'Servers that such an Issuer may name: of Vault and Venafi. If empty, none are allowed. Anyone who runs a server on this list can delay the certificates of all tenants, so list only servers that you trust to answer.',
     },
   }),
   caaIdentities: {
@@ -106,62 +110,43 @@ export const certificates = section('Certificates of custom domains, issued by c
     60,
     'After this time without a certificate, the Domain reports what may be wrong.',
   ),
-  challenges: section(
-    'How many certificates are issued at the same time, while approval is enabled. cert-manager processes 60 challenges at a time; one that is never solved would occupy its slot permanently.',
-    {
-      inProgress: integer(
-        50,
-        [2, 1000],
-        "Requests in progress in the whole cluster. Stay below cert-manager's own limit, --max-concurrent-challenges.",
-      ),
-      inProgressPerAccount: integer(
-        4,
-        [1, 1000],
-        "Requests in progress of one account. A self check can hold one of cert-manager's workers for most of a minute, so stay below their number, --concurrent-workers (5 by default).",
-      ),
-      renewalReserve: integer(
-        10,
-        [0, 1000],
-        'How many of inProgress are reserved for renewals. Must be less than inProgress.',
-      ),
-      timeoutSeconds: seconds(
-        900,
-        10,
-        'Nameplate withdraws a request whose challenge is not solved after this time, and counts it as a failed attempt.',
-      ),
+  acme: section('Certificates that ACMEIssuers issue, with the platform as a client of the CA.', {
+    accountKeySecret: {
+      ...kubernetesName,
+      default: 'nameplate-acme-account',
+      description:
+        "The Secret with the key of the platform's accounts, in the operator's namespace. The operator creates it once. Back it up.",
     },
-  ),
+    challenges: section('The program that answers the challenges of CAs (HTTP-01).', {
+      service: {
+        ...kubernetesName,
+        default: 'nameplate-challenges',
+        description: "Its Service, in the operator's namespace. The operator checks each ready replica.",
+      },
+      configMap: {
+        ...kubernetesName,
+        default: 'nameplate-challenges',
+        description: "The ConfigMap, in the operator's namespace, from which it reads the account's thumbprint.",
+      },
+      addresses: {
+        type: 'array',
+        default: [],
+        items: {
+          type: 'string',
+          minLength: 1,
+          title: 'a host and a port',
+          examples: ['127.0.0.1:8089'],
+          description: 'Address of a replica.',
+        },
+        description: 'The replicas to check, instead of those of the Service: for an operator outside the cluster.',
+      },
+    }),
+  }),
   failureBudget: section(
-    'How many certificate attempts may fail for a host and, while approval is enabled, how many certificates are ordered for it. Stay at or below the limit of the CA.',
+    'How many certificate attempts of an issuer of cert-manager may fail for a host. An ACMEIssuer has its own limits.',
     {
-      failures: integer(
-        5,
-        [1, 20],
-        'Failed attempts for one host in the window, and, counted separately, orders for it.',
-      ),
+      failures: integer(5, [1, 20], 'Failed attempts for one host in the window.'),
       windowSeconds: seconds(3600, 60, 'Length of the window.'),
-    },
-  ),
-  orderBudget: section(
-    "Limits on orders from the issuer's account at the CA, while approval is enabled. Together with all other orders from the account, stay at or below the CA's limits.",
-    {
-      orders: integer(
-        300,
-        [2, 1_000_000],
-        'Orders in the window. A single tenant gets at most four fifths of those that are not reserved for renewals.',
-      ),
-      windowSeconds: seconds(10_800, 1, 'Length of the window.'),
-      renewalReserve: integer(
-        60,
-        [0, 1_000_000],
-        'How many of the orders are reserved for renewals. Must be less than orders.',
-      ),
-      newHostsPerDomain: integer(
-        50,
-        [2, 1_000_000],
-        'Orders for new hosts under one registrable domain, such as example.com, in a separate window. A single tenant gets at most four fifths.',
-      ),
-      domainWindowSeconds: seconds(7 * DAY_SECONDS, 1, 'Length of the window of newHostsPerDomain.'),
     },
   ),
   secretRetentionSeconds: seconds(

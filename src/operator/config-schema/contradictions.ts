@@ -1,6 +1,8 @@
 import {isIP, isIPv4, isIPv6} from 'node:net';
+import {GROUP} from '../../api/names.ts';
 import type {
   CertificatesConfig,
+  IssuerRef,
   LeaderElectionConfig,
   OperatorConfig,
   OperatorDnsConfig,
@@ -21,8 +23,7 @@ export function checkOperatorConfig(config: OperatorConfig): readonly ConfigProb
   return [
     ...checkPlatform(config.platform),
     ...checkPlans(config),
-    ...checkOrderBudget(config.certificates.orderBudget),
-    ...checkChallenges(config.certificates.challenges),
+    ...checkIssuers(config.certificates),
     ...checkLeaderElection(config.controller.leaderElection),
     ...checkDns(config.dns),
     ...checkRouting(config.routing),
@@ -41,12 +42,36 @@ function checkPlans({plans, defaultPlan}: OperatorConfig): readonly ConfigProble
   return [{path: ['defaultPlan'], message}];
 }
 
-function checkOrderBudget({orders, renewalReserve}: CertificatesConfig['orderBudget']): readonly ConfigProblem[] {
-  return mustBeLess(['certificates', 'orderBudget', 'renewalReserve'], renewalReserve, 'orders', orders);
-}
-
-function checkChallenges({inProgress, renewalReserve}: CertificatesConfig['challenges']): readonly ConfigProblem[] {
-  return mustBeLess(['certificates', 'challenges', 'renewalReserve'], renewalReserve, 'inProgress', inProgress);
+/** Each kind belongs to one group, and the other default would name an issuer that does not exist. */
+function checkIssuers({issuerRef, formerIssuerRefs, approval}: CertificatesConfig): readonly ConfigProblem[] {
+  const {hosts, services} = approval.tenantCertificates;
+  const isMismatch = ({kind, group}: IssuerRef) => (kind === 'ACMEIssuer') !== (group === GROUP);
+  const mismatch = (path: readonly (string | number)[], ref: IssuerRef) =>
+    isMismatch(ref)
+      ? [
+          {
+            path: [...path, 'group'],
+            message: `is ${ref.group}; allowed: ${GROUP} with kind ACMEIssuer, and only with it`,
+          },
+        ]
+      : [];
+  const listed = (key: 'hosts' | 'services', refs: readonly IssuerRef[]) =>
+    refs.flatMap((ref, index) =>
+      ref.kind === 'ACMEIssuer'
+        ? [
+            {
+              path: ['certificates', 'approval', 'tenantCertificates', key, index, 'kind'],
+              message: 'is ACMEIssuer, which signs only what Nameplate itself requests',
+            },
+          ]
+        : [],
+    );
+  return [
+    ...mismatch(['certificates', 'issuerRef'], issuerRef),
+    ...formerIssuerRefs.flatMap((ref, index) => mismatch(['certificates', 'formerIssuerRefs', index], ref)),
+    ...listed('hosts', hosts),
+    ...listed('services', services),
+  ];
 }
 
 function checkLeaderElection(election: LeaderElectionConfig): readonly ConfigProblem[] {

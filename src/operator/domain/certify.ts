@@ -3,6 +3,8 @@ import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {type Issuance, lastProblem, withoutDelay} from '../certificate/issuance-record.ts';
+import {lastOrderMs} from '../certificate/order-history.ts';
 import {type Contested, contestedOf} from '../edge/publish.ts';
 import {
   type Attempt,
@@ -14,15 +16,15 @@ import {
   type HeldCertificate,
   nextAttemptMs,
   problemTypeIn,
+  sentence,
 } from '../issuance/certificate.ts';
-import {lastOrderMs} from '../issuance/order-history.ts';
-import {issuerOf, keptIssuer} from '../model/ca-account.ts';
 import {routeName} from '../model/derived-names.ts';
-import {CERTIFICATE, type Certificate} from '../model/kinds.ts';
+import {acmeIssuerOf, issuerOf, keptIssuer} from '../model/issuer-ref.ts';
+import {CERTIFICATE, type Certificate, DOMAIN_CLAIM} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {deleteAsRead} from '../state/fresh.ts';
-import {awaitNextAttempt, awaitOrder, awaitWithdrawal, isRequested} from './certificate-waits.ts';
+import {awaitNextAttempt, awaitOrder, isRequested} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {CertificateReady, type DomainCondition, REVERIFY} from './conditions.ts';
 import {type CertificateResult, heldBy, judgeHeld, type NextCertificate, nextOf, notBegun} from './held-certificate.ts';
@@ -65,7 +67,7 @@ function obstacleOf(
   if (view.certificate) return undefined;
   if (blocker) return nextOf(CertificateReady.waiting(blocker));
   if (missing) return nextOf(missing);
-  return awaitWithdrawal(context, view) ?? (view.secret ? undefined : awaitNextAttempt(context, view));
+  return view.secret ? undefined : awaitNextAttempt(context, view);
 }
 
 /** Another program keeps changing the Certificate, which concerns a host that has a certificate, too. */
@@ -96,6 +98,8 @@ async function followUp(
   const isInUse = held.kind === 'valid' && nowMs < held.overdueAtMs;
   const isNeeded = held.kind !== 'valid' && held.kind !== 'misnamed';
   const attempt = attemptOf(certificate, {isNeeded, orderedAtMs: lastOrderMs(view.claim), nowMs});
+  const problem = attempt.kind === 'running' ? lastProblem(view.claim, acmeIssuerOf(issuerRef)) : undefined;
+  if (problem) return await afterProblem(context, view, problem);
   const waiting = awaitOrder(context, view, issuerRef, !isInUse && attempt.kind === 'running');
   if (waiting) return waiting;
   if (!blocker && wantsFreshAttempt(context, view, held, attempt)) {
@@ -112,6 +116,24 @@ async function followUp(
     case 'running':
       return running(context, view, attempt, trouble);
   }
+}
+
+type CaProblem = NonNullable<Issuance['problem']>;
+
+/** A verify request ends the pause, but the limit of the CA for one host stays. */
+async function afterProblem(context: Context, view: CertifiedView, problem: CaProblem): Promise<NextCertificate> {
+  const {claim, host, nowMs} = view;
+  const sooner = claim && isRequested(view) ? withoutDelay(claim.spec, nowMs) : undefined;
+  if (claim && sooner) {
+    await context.client.replace(DOMAIN_CLAIM, {...claim, spec: sooner}, {signal: context.signal});
+    return nextOf(CertificateReady.issuing(' A new attempt was requested.'));
+  }
+  const nextMs = Date.parse(problem.retryAt ?? '');
+  const why = sentence(`${problem.type}: ${problem.detail}`);
+  if (!(nextMs > nowMs)) return nextOf(CertificateReady.issuing(` The last attempt failed: ${why}`));
+  const condition = CertificateReady.failed(host, why, timestamp(nextMs));
+  const next = `${why} The next attempt is at ${timestamp(nextMs)}. Fix the cause, then run: ${REVERIFY(host)}`;
+  return {condition, why: next, nextAttemptAtMs: nextMs, wakeAtMs: nextMs};
 }
 
 function firstBlocker({proof, claim, caa}: CertificateGate): string | undefined {
@@ -148,6 +170,8 @@ function judgeIssuer(
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): IssuerVerdict {
   const {kind, name, group} = issuerOf(issuerRef);
+  const acmeIssuer = acmeIssuerOf(issuerRef);
+  if (acmeIssuer !== undefined) return judgeAcmeIssuer(stores, acmeIssuer);
   if (group !== 'cert-manager.io') return {trouble: ''}; // an external issuer: its kind is unknown
   const found = kind === 'ClusterIssuer' ? stores.clusterIssuers.get(name) : stores.issuers.get(`${namespace}/${name}`);
   if (!found) return {missing: CertificateReady.issuerNotFound(kind, name), trouble: ''};
@@ -158,6 +182,16 @@ function judgeIssuer(
     ready?.status === 'False'
       ? ` The platform's ${kind} ${name} is not ready: ${ready.message ?? ready.reason}. The platform team must fix it.`
       : '';
+  return {trouble};
+}
+
+function judgeAcmeIssuer({acmeIssuers}: Operator['stores'], name: string): IssuerVerdict {
+  const found = acmeIssuers.get(name);
+  if (!found) return {missing: CertificateReady.issuerNotFound('ACMEIssuer', name), trouble: ''};
+  const failing = found.status?.conditions?.find(({status}) => status === 'False');
+  const trouble = failing
+    ? ` The platform's ACMEIssuer ${name}: ${failing.message} The platform team must fix it.`
+    : '';
   return {trouble};
 }
 

@@ -42,6 +42,10 @@ export async function claimHost(context: Context, view: DomainView, {mayStart}: 
     ...(accountSince !== undefined && {accountSince}),
     ...(claim?.spec.failures && {failures: [...claim.spec.failures]}),
     ...(claim?.spec.orders && {orders: claim.spec.orders.map(order => ({...order}))}),
+    // What the CA knows of the host for its former holder: it is deactivated before anyone orders again.
+    ...(claim?.spec.issuance && {
+      issuance: structuredClone(claim.spec.issuance) as DomainClaim['spec']['issuance'] & object,
+    }),
   };
   const written = claim
     ? await client.replace(DOMAIN_CLAIM, {...claim, spec}, {signal})

@@ -174,7 +174,7 @@ export const CaaAllowed = {
   yes: (message: string) => caaAllowed('True', 'Allowed', message),
   notChecked: () => {
     const message =
-      'CAA records are not checked, because the platform has not set config.certificates.caaIdentities. No action needed.';
+      'CAA records are not checked, because the platform has not set the identities of its certificate authority (spec.caaIdentities of the ACMEIssuer). No action needed.';
     return caaAllowed('True', 'NotChecked', message);
   },
   forbidden: (message: string) => caaAllowed('False', 'Forbidden', message),
@@ -187,19 +187,6 @@ export const REVERIFY = (host: string) =>
 
 export const CertificateReady = {
   waiting: (on: string) => certificateReady('Unknown', 'Waiting', `Waiting for ${on} before requesting a certificate.`),
-  waitingForWithdrawal: () => {
-    const message =
-      "Nameplate is withdrawing the former holder's certificate request, which usually takes less than a minute. No action needed.";
-    return certificateReady('Unknown', 'Waiting', message);
-  },
-  waitingForRecord: () => {
-    const message = 'Nameplate is recording that this namespace holds the host. No action needed.';
-    return certificateReady('Unknown', 'Waiting', message);
-  },
-  namespaceFull: (namespace: string, hosts: number) => {
-    const message = `Namespace ${namespace} has certificates for ${hosts} hosts, and Nameplate can record no more for one namespace. Remove hosts from it, or list this host in a Project of another namespace of your account. Nameplate will then continue automatically.`;
-    return certificateReady('False', 'NamespaceFull', message);
-  },
   issued: (until: string | undefined) => {
     const message = `The certificate is valid${until ? ` until ${until}` : ''}; renewal is automatic.`;
     return certificateReady('True', 'Issued', message);
@@ -252,7 +239,7 @@ export const CertificateReady = {
     return certificateReady('False', 'IssuerNotFound', message);
   },
   issuerNotAllowed: (name: string, problem: string) => {
-    const message = `Issuer ${name} in this namespace ${problem}. Change it to a server that the platform lists, or ask the platform team to list its server in config.certificates.tenantIssuers. Nameplate will then continue automatically.`;
+    const message = `Issuer ${name} in this namespace ${problem}. Change the Issuer, or ask the platform team whether it can list its server in config.certificates.tenantIssuers. Nameplate will then continue automatically.`;
     return certificateReady('False', 'IssuerNotAllowed', message);
   },
   refused: (message: string, usable: boolean, what = 'the Certificate') => {

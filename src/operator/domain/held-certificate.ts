@@ -37,7 +37,6 @@ const TROUBLE: ReadonlySet<string> = new Set([
   'Overdue',
   'Failed',
   'RateLimited',
-  'NamespaceFull',
   'IssuerNotFound',
   'IssuerNotAllowed',
   'CertManagerMissing',

@@ -9,6 +9,7 @@ import {type Account, accountOf, type HostHolder, holderOf} from '../model/accou
 import {routeKeyOf} from '../model/derived-names.ts';
 import type {DomainConditionType} from '../model/domain-reasons.ts';
 import type {PublishedRoute} from '../model/edge-provider.ts';
+import {acmeIssuerOf, keptIssuer} from '../model/issuer-ref.ts';
 import type {Certificate, Domain, DomainClaim, Project, RequiredRecord} from '../model/kinds.ts';
 import type {DesiredDomain} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
@@ -77,7 +78,7 @@ export function viewOf(
       txtValue: names.proofToken(account.id, host),
       apexProof: config.dns.apexProof,
       ...(config.routing.apexAddresses.length > 0 && {apexAddresses: config.routing.apexAddresses}),
-      caaIdentities: config.certificates.caaIdentities,
+      ...caaOf(operator, stores.certificates.get(routeKey)),
     },
     check: operator.scheduler.get(key),
     claim,
@@ -90,6 +91,18 @@ export function viewOf(
     keepsFailing,
     nowMs: operator.clock.now(),
   };
+}
+
+/** What CAA records must allow: the identities of the CA that issues, and the platform's account there. */
+function caaOf(
+  {config, stores}: Operator,
+  certificate: DeepReadonly<Certificate> | undefined,
+): Pick<ProofQuestion, 'caaIdentities' | 'caaAccountUri'> {
+  const issuerName = acmeIssuerOf(keptIssuer(config, certificate));
+  if (issuerName === undefined) return {caaIdentities: config.certificates.caaIdentities};
+  const {spec, status} = stores.acmeIssuers.get(issuerName) ?? {};
+  const {caaIdentities = []} = spec ?? {};
+  return {caaIdentities, ...(status?.accountURI !== undefined && {caaAccountUri: status.accountURI})};
 }
 
 /**

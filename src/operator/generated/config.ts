@@ -94,11 +94,11 @@ export interface OperatorConfig {
        */
       readonly name: string;
       /**
-       * An Issuer is looked up in each project's own namespace.
+       * An ACMEIssuer is Nameplate's own (group nameplate.dev). An Issuer is looked up in each project's own namespace.
        */
-      readonly kind: 'ClusterIssuer' | 'Issuer';
+      readonly kind: 'ACMEIssuer' | 'ClusterIssuer' | 'Issuer';
       /**
-       * API group of the issuer.
+       * API group of the issuer: nameplate.dev for an ACMEIssuer.
        */
       readonly group: string;
     };
@@ -113,16 +113,16 @@ export interface OperatorConfig {
        */
       readonly name: string;
       /**
-       * An Issuer is looked up in each project's own namespace.
+       * An ACMEIssuer is Nameplate's own (group nameplate.dev). An Issuer is looked up in each project's own namespace.
        */
-      readonly kind: 'ClusterIssuer' | 'Issuer';
+      readonly kind: 'ACMEIssuer' | 'ClusterIssuer' | 'Issuer';
       /**
-       * API group of the issuer.
+       * API group of the issuer: nameplate.dev for an ACMEIssuer.
        */
       readonly group: string;
     }[];
     /**
-     * The user name of cert-manager's controller. Only its certificate requests are approved outside exemptNamespaces, and what it writes for a challenge is checked against the hosts that the namespace holds.
+     * The user name of cert-manager's controller. Only its certificate requests are approved outside exemptNamespaces.
      */
     readonly certManagerUser: string;
     /**
@@ -130,7 +130,7 @@ export interface OperatorConfig {
      */
     readonly tenantIssuers: {
       /**
-       * Servers that such an Issuer may name: ACME, Vault, Venafi, and the servers of DNS-01 solvers. If empty, none are allowed. Anyone who runs a server on this list can stop the certificates of all tenants, so list only servers that you trust to complete every order.
+       * Servers that such an Issuer may name: of Vault and Venafi. If empty, none are allowed. Anyone who runs a server on this list can delay the certificates of all tenants, so list only servers that you trust to answer.
        *
        * Items: A server.
        */
@@ -180,11 +180,11 @@ export interface OperatorConfig {
            */
           readonly name: string;
           /**
-           * An Issuer is looked up in each project's own namespace.
+           * An ACMEIssuer is Nameplate's own (group nameplate.dev). An Issuer is looked up in each project's own namespace.
            */
-          readonly kind: 'ClusterIssuer' | 'Issuer';
+          readonly kind: 'ACMEIssuer' | 'ClusterIssuer' | 'Issuer';
           /**
-           * API group of the issuer.
+           * API group of the issuer: nameplate.dev for an ACMEIssuer.
            */
           readonly group: string;
         }[];
@@ -199,11 +199,11 @@ export interface OperatorConfig {
            */
           readonly name: string;
           /**
-           * An Issuer is looked up in each project's own namespace.
+           * An ACMEIssuer is Nameplate's own (group nameplate.dev). An Issuer is looked up in each project's own namespace.
            */
-          readonly kind: 'ClusterIssuer' | 'Issuer';
+          readonly kind: 'ACMEIssuer' | 'ClusterIssuer' | 'Issuer';
           /**
-           * API group of the issuer.
+           * API group of the issuer: nameplate.dev for an ACMEIssuer.
            */
           readonly group: string;
         }[];
@@ -214,63 +214,45 @@ export interface OperatorConfig {
      */
     readonly overdueAfterSeconds: number;
     /**
-     * How many certificates are issued at the same time, while approval is enabled. cert-manager processes 60 challenges at a time; one that is never solved would occupy its slot permanently.
+     * Certificates that ACMEIssuers issue, with the platform as a client of the CA.
      */
-    readonly challenges: {
+    readonly acme: {
       /**
-       * Requests in progress in the whole cluster. Stay below cert-manager's own limit, --max-concurrent-challenges.
+       * The Secret with the key of the platform's accounts, in the operator's namespace. The operator creates it once. Back it up.
        */
-      readonly inProgress: number;
+      readonly accountKeySecret: string;
       /**
-       * Requests in progress of one account. A self check can hold one of cert-manager's workers for most of a minute, so stay below their number, --concurrent-workers (5 by default).
+       * The program that answers the challenges of CAs (HTTP-01).
        */
-      readonly inProgressPerAccount: number;
-      /**
-       * How many of inProgress are reserved for renewals. Must be less than inProgress.
-       */
-      readonly renewalReserve: number;
-      /**
-       * Nameplate withdraws a request whose challenge is not solved after this time, and counts it as a failed attempt. In seconds.
-       */
-      readonly timeoutSeconds: number;
+      readonly challenges: {
+        /**
+         * Its Service, in the operator's namespace. The operator checks each ready replica.
+         */
+        readonly service: string;
+        /**
+         * The ConfigMap, in the operator's namespace, from which it reads the account's thumbprint.
+         */
+        readonly configMap: string;
+        /**
+         * The replicas to check, instead of those of the Service: for an operator outside the cluster.
+         *
+         * Items: Address of a replica.
+         */
+        readonly addresses: readonly string[];
+      };
     };
     /**
-     * How many certificate attempts may fail for a host and, while approval is enabled, how many certificates are ordered for it. Stay at or below the limit of the CA.
+     * How many certificate attempts of an issuer of cert-manager may fail for a host. An ACMEIssuer has its own limits.
      */
     readonly failureBudget: {
       /**
-       * Failed attempts for one host in the window, and, counted separately, orders for it.
+       * Failed attempts for one host in the window.
        */
       readonly failures: number;
       /**
        * Length of the window. In seconds.
        */
       readonly windowSeconds: number;
-    };
-    /**
-     * Limits on orders from the issuer's account at the CA, while approval is enabled. Together with all other orders from the account, stay at or below the CA's limits.
-     */
-    readonly orderBudget: {
-      /**
-       * Orders in the window. A single tenant gets at most four fifths of those that are not reserved for renewals.
-       */
-      readonly orders: number;
-      /**
-       * Length of the window. In seconds.
-       */
-      readonly windowSeconds: number;
-      /**
-       * How many of the orders are reserved for renewals. Must be less than orders.
-       */
-      readonly renewalReserve: number;
-      /**
-       * Orders for new hosts under one registrable domain, such as example.com, in a separate window. A single tenant gets at most four fifths.
-       */
-      readonly newHostsPerDomain: number;
-      /**
-       * Length of the window of newHostsPerDomain. In seconds.
-       */
-      readonly domainWindowSeconds: number;
     };
     /**
      * How long the TLS Secret outlives its Domain, so that removing and re-adding a domain needs no new certificate. In seconds.

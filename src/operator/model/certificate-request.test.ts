@@ -1,32 +1,26 @@
 import {expect, test} from 'vitest';
-import {caAccountOf} from './ca-account.ts';
 import {isOurs} from './certificate-request.ts';
 import type {OperatorConfig} from './config.ts';
+import {acmeIssuerOf} from './issuer-ref.ts';
 
 const ISSUER = {name: 'ca', kind: 'ClusterIssuer', group: 'cert-manager.io'};
+const OURS = {name: 'ca', kind: 'ACMEIssuer', group: 'nameplate.dev'};
 
-/** `account`: the CA account that it orders from, in namespace a. */
+/** `acme`: the ACMEIssuer that it orders from. */
 test.each([
-  {configured: ISSUER, issuerRef: ISSUER, ours: true, account: 'ClusterIssuer/ca'},
-  {configured: ISSUER, issuerRef: {...ISSUER, group: ''}, ours: true, account: 'ClusterIssuer/ca'},
-  {configured: ISSUER, issuerRef: {...ISSUER, kind: 'Issuer'}, ours: true, account: undefined},
-  {configured: ISSUER, issuerRef: {name: 'ca'}, ours: true, account: undefined},
-  {configured: ISSUER, issuerRef: {...ISSUER, kind: 'Unknown'}, ours: false, account: undefined},
-  {configured: ISSUER, issuerRef: {...ISSUER, group: 'other.test'}, ours: false, account: undefined},
-  {
-    configured: {...ISSUER, kind: 'Issuer'},
-    issuerRef: {name: 'ca', kind: '', group: ''},
-    ours: true,
-    account: 'Issuer/a/ca',
-  },
-  {configured: {...ISSUER, group: 'other.test'}, issuerRef: ISSUER, ours: true, account: undefined},
-  {
-    configured: {...ISSUER, group: 'other.test'},
-    issuerRef: {...ISSUER, group: 'other.test'},
-    ours: true,
-    account: 'ClusterIssuer/ca',
-  },
-])('a request to $issuerRef, where $configured is configured', ({configured, issuerRef, ours, account}) => {
+  {configured: ISSUER, issuerRef: ISSUER, ours: true},
+  {configured: ISSUER, issuerRef: {...ISSUER, group: ''}, ours: true},
+  {configured: ISSUER, issuerRef: {...ISSUER, kind: 'Issuer'}, ours: true},
+  {configured: ISSUER, issuerRef: {name: 'ca'}, ours: true},
+  {configured: ISSUER, issuerRef: {...ISSUER, kind: 'Unknown'}, ours: false},
+  {configured: ISSUER, issuerRef: {...ISSUER, group: 'other.test'}, ours: false},
+  {configured: {...ISSUER, group: 'other.test'}, issuerRef: {...ISSUER, group: 'other.test'}, ours: true},
+  {configured: OURS, issuerRef: OURS, ours: true, acme: 'ca'},
+  {configured: ISSUER, issuerRef: OURS, ours: true, acme: 'ca'},
+  {configured: OURS, issuerRef: ISSUER, ours: true},
+  {configured: OURS, issuerRef: {name: 'ca', kind: 'ACMEIssuer'}, ours: false},
+  {configured: OURS, issuerRef: {...OURS, group: 'other.test'}, ours: false},
+])('a request to $issuerRef, where $configured is configured', ({configured, issuerRef, ours, acme}) => {
   const config = {certificates: {issuerRef: configured}} as OperatorConfig;
   const request = {
     apiVersion: 'cert-manager.io/v1',
@@ -35,5 +29,5 @@ test.each([
     spec: {request: '', issuerRef},
   };
   expect(isOurs(config, request)).toBe(ours);
-  expect(caAccountOf(config, 'a', issuerRef)).toBe(account);
+  expect(acmeIssuerOf(issuerRef)).toBe(acme);
 });

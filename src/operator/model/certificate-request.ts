@@ -1,8 +1,9 @@
 /** What a certificate request contains, and how far it has progressed. */
+import {GROUP} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {issuerOf} from './ca-account.ts';
 import type {OperatorConfig} from './config.ts';
 import {type RequestedNames, requestedNames} from './csr.ts';
+import {issuerOf} from './issuer-ref.ts';
 import type {CertificateRequest} from './kinds.ts';
 
 type Request = DeepReadonly<CertificateRequest>;
@@ -21,25 +22,12 @@ export function hasFailed({status}: Request): boolean {
   return readiness(status?.conditions ?? []) === 'Failed';
 }
 
-/** The beginning of the message of a request that the operator failed because its ACME server did not answer. */
-export const UNANSWERED = 'The ACME server of this issuer ';
-
-export function wasUnanswered(request: Request): boolean {
-  const ready = request.status?.conditions?.find(({type}) => type === 'Ready');
-  return hasFailed(request) && (ready?.message?.startsWith(UNANSWERED) ?? false);
-}
-
 function readiness(
   conditions: NonNullable<NonNullable<Request['status']>['conditions']>,
 ): 'Issued' | 'Failed' | undefined {
   const ready = conditions.find(({type}) => type === 'Ready');
   if (ready?.status === 'True') return 'Issued';
   return ready?.reason === 'Failed' ? 'Failed' : undefined;
-}
-
-/** When it was approved; NaN if it was not. */
-export function approvedAtMs({status}: Request): number {
-  return Date.parse(status?.conditions?.find(({type}) => type === 'Approved')?.lastTransitionTime ?? '');
 }
 
 /**
@@ -50,7 +38,7 @@ export function approvedAtMs({status}: Request): number {
 export function isOurs({certificates}: OperatorConfig, {spec}: Request): boolean {
   const {kind, group} = issuerOf(spec.issuerRef);
   const configured = certificates.issuerRef;
-  if (kind === configured.kind && group === configured.group) return true;
+  if (group === GROUP || (kind === configured.kind && group === configured.group)) return true;
   return group === 'cert-manager.io' && (kind === 'Issuer' || kind === 'ClusterIssuer');
 }
 
@@ -60,26 +48,11 @@ export function isWithdrawable(config: OperatorConfig, request: Request): boolea
   return isInProgress(request) && isOurs(config, request) && approval?.reason !== 'cert-manager.io';
 }
 
-/** Approved for a host, not for Services or for an exempt namespace. */
-export function isForHost({status}: Request): boolean {
-  return (
-    status?.conditions?.some(
-      ({type, reason}) => type === 'Approved' && /^(HostHeld|DefaultHost)$/.test(reason ?? ''),
-    ) ?? false
-  );
-}
-
 /** Issued for a host whose claim has recorded the order, so nothing reads the request again. */
 export function isSettled({status}: Request): boolean {
   const conditions = status?.conditions ?? [];
   const isRecorded = conditions.some(({type, reason}) => type === 'Approved' && reason === 'HostHeld');
   return isRecorded && readiness(conditions) === 'Issued';
-}
-
-/** By us, for a default host or an exempt namespace. */
-export function isApprovedWithoutClaim({status}: Request): boolean {
-  const {reason} = status?.conditions?.find(({type}) => type === 'Approved') ?? {};
-  return reason === 'DefaultHost' || reason === 'NamespaceExempt';
 }
 
 /**

@@ -67,7 +67,6 @@ export const DOMAIN_REASONS = {
     'Failed',
     'RateLimited',
     'OrderBudget',
-    'NamespaceFull',
     'WrongNames',
     'IssuerNotFound',
     'IssuerNotAllowed',

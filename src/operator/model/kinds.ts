@@ -1,7 +1,7 @@
 /** The kinds that the operator reads and writes, with their descriptors and the fields that it uses. */
+import type {ACMEIssuerSpec, ACMEIssuerStatus} from '../../api/generated/acmeissuer.ts';
 import type {DomainSpec, DomainStatus} from '../../api/generated/domain.ts';
 import type {DomainClaimSpec} from '../../api/generated/domainclaim.ts';
-import type {HeldHostsSpec} from '../../api/generated/heldhosts.ts';
 import type {ProjectSpec, ProjectStatus} from '../../api/generated/project.ts';
 import {API_VERSION} from '../../api/names.ts';
 import {type KubeObject, resourceType} from '../../runtime/kube/object.ts';
@@ -22,8 +22,9 @@ export type RequiredRecord = NonNullable<NonNullable<DomainStatus['dns']>['requi
 export interface DomainClaim extends KubeObject {
   spec: DomainClaimSpec;
 }
-export interface HeldHosts extends KubeObject {
-  spec: HeldHostsSpec;
+export interface ACMEIssuer extends KubeObject {
+  spec: ACMEIssuerSpec;
+  status?: ACMEIssuerStatus;
 }
 
 export interface Service extends KubeObject {
@@ -44,7 +45,8 @@ export interface ServicePort {
 }
 /** https://kubernetes.io/docs/reference/kubernetes-api/service-resources/endpoint-slice-v1/ */
 export interface EndpointSlice extends KubeObject {
-  endpoints?: {conditions?: {ready?: boolean}}[];
+  endpoints?: {addresses?: string[]; conditions?: {ready?: boolean}}[];
+  ports?: {name?: string; port?: number}[];
 }
 interface IngressBackendPort {
   name?: string;
@@ -104,20 +106,13 @@ export interface CertificateRequest extends KubeObject {
   status?: {conditions?: CertificateCondition[]};
 }
 
-export interface Challenge extends KubeObject {
-  spec: {dnsName: string};
-  status?: {processing?: boolean; state?: string};
-}
-
 /** Both kinds of issuer. https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.Issuer */
 export interface Issuer extends KubeObject {
   spec?: IssuerSpec;
   /** Not part of the API: why the Issuer of a namespace is not used, judged once when it is cached. */
   problem?: string | undefined;
-  /** Not part of the API: whether the Services of HTTP-01 solvers take node ports, judged once when it is cached. */
-  takesNodePorts?: boolean;
-  /** Not part of the API: whether cert-manager follows CNAMEs of custom hosts to solve DNS-01, also judged once. */
-  followsCnames?: boolean;
+  /** Not part of the API: whether cert-manager solves challenges for the ClusterIssuer, judged once when it is cached. */
+  speaksAcme?: boolean;
   status?: {conditions?: CertificateCondition[]};
 }
 
@@ -125,9 +120,9 @@ interface ServerTrust {
   caBundle?: string;
   caBundleSecretRef?: object;
 }
-/** The parts that name a server, or choose where a challenge is solved. */
+/** The parts that name a server. */
 export interface IssuerSpec {
-  acme?: ServerTrust & {server: string; skipTLSVerify?: boolean; solvers?: ChallengeSolver[]};
+  acme?: object;
   ca?: object;
   selfSigned?: object;
   vault?: ServerTrust & {server: string};
@@ -137,28 +132,10 @@ export interface IssuerSpec {
     ngts?: {url?: string; tokenEndpoint?: string};
   };
 }
-export interface ChallengeSolver {
-  selector?: {dnsNames?: string[]; dnsZones?: string[]; matchLabels?: Record<string, string>};
-  waitInsteadOfSelfCheck?: string;
-  http01?: {
-    ingress?: {name?: string; serviceType?: string; ingressTemplate?: object};
-    gatewayHTTPRoute?: {serviceType?: string};
-  };
-  dns01?: {
-    cnameStrategy?: string;
-    webhook?: object;
-    rfc2136?: {nameserver: string};
-    acmeDNS?: {host: string};
-    akamai?: {serviceConsumerDomain: string};
-  };
-}
-
 export const PROJECT = resourceType<Project>(API_VERSION, 'Project', 'projects');
 export const DOMAIN = resourceType<Domain>(API_VERSION, 'Domain', 'domains');
 export const DOMAIN_CLAIM = resourceType<DomainClaim>(API_VERSION, 'DomainClaim', 'domainclaims', 'cluster');
-export const HELD_HOSTS = resourceType<HeldHosts>(API_VERSION, 'HeldHosts', 'heldhosts');
-/** The one name that the policy reads in every namespace. */
-export const HELD_HOSTS_NAME = 'nameplate';
+export const ACME_ISSUER = resourceType<ACMEIssuer>(API_VERSION, 'ACMEIssuer', 'acmeissuers', 'cluster');
 export const NAMESPACE = resourceType('v1', 'Namespace', 'namespaces', 'cluster');
 export const SECRET = resourceType('v1', 'Secret', 'secrets');
 export const SERVICE = resourceType<Service>('v1', 'Service', 'services');
@@ -171,8 +148,5 @@ export const CERTIFICATE_REQUEST = resourceType<CertificateRequest>(
   'CertificateRequest',
   'certificaterequests',
 );
-/** https://cert-manager.io/docs/reference/api-docs/#acme.cert-manager.io/v1.Challenge */
-export const CHALLENGE = resourceType<Challenge>('acme.cert-manager.io/v1', 'Challenge', 'challenges');
-export const ORDER = resourceType('acme.cert-manager.io/v1', 'Order', 'orders');
 export const ISSUER = resourceType<Issuer>('cert-manager.io/v1', 'Issuer', 'issuers');
 export const CLUSTER_ISSUER = resourceType<Issuer>('cert-manager.io/v1', 'ClusterIssuer', 'clusterissuers', 'cluster');

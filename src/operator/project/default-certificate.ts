@@ -3,8 +3,10 @@ import {type DecidedCondition, findCondition, timestamp} from '../../api/conditi
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
+import {type Issuance, lastProblem} from '../certificate/issuance-record.ts';
 import {contestedOf, deleteRoutes, earliest, routeObjects} from '../edge/publish.ts';
 import {
+  type Attempt,
   attemptOf,
   buildCertificate,
   type CertificateIntent,
@@ -16,8 +18,9 @@ import {
   type HeldCertificate,
   heldCertificate,
   nextAttemptMs,
+  sentence,
 } from '../issuance/certificate.ts';
-import {keptIssuer} from '../model/ca-account.ts';
+import {acmeIssuerOf, keptIssuer} from '../model/issuer-ref.ts';
 import {CERTIFICATE, type Certificate, SECRET} from '../model/kinds.ts';
 import type {Context} from '../state/context.ts';
 import {readFresh} from '../state/fresh.ts';
@@ -85,10 +88,11 @@ export async function certifyDefaultHost(
   });
   const nowMs = context.clock.now();
   const held = heldCertificate(existing, certified, datesOf(existing, undefined), nowMs);
+  const problem = lastProblem(stores.claims.get(host), acmeIssuerOf(certificate.spec.issuerRef));
   const {note, wakeAtMs} = {...contestedOf(context, [certificate])};
   const wakesAtMs = earliest(wakeAtMs, changesAtMs(held, nowMs));
   return {
-    ...explain(intent, existing, {held, isKept, isPublished, nowMs}),
+    ...explain(intent, existing, {held, isKept, isPublished, nowMs, problem}),
     ...(note !== undefined && {note}),
     ...(wakesAtMs !== undefined && {wakeAtMs: wakesAtMs}),
   };
@@ -103,21 +107,25 @@ interface Judged {
   readonly isKept: boolean;
   readonly isPublished: boolean;
   readonly nowMs: number;
+  /** What the CA said of the last order, while the next one waits. */
+  readonly problem: DeepReadonly<Issuance['problem']>;
 }
 
 /** An expired certificate still names only the host, so its route is kept as it should be. */
 function explain(
   {host, name}: Intent,
   existing: DeepReadonly<Certificate> | undefined,
-  {held, isKept, isPublished, nowMs}: Judged,
+  {held, isKept, isPublished, nowMs, problem}: Judged,
 ): Pick<CertificateProgress, 'missing' | 'trouble'> {
   if (held.kind === 'misnamed') return {missing: ProjectReady.certificateForOthers(host, held.names, name, isKept)};
   const isCalledReady = findCondition(existing?.status?.conditions, 'Ready')?.status === 'True';
   if (held.kind === 'undated' && (isPublished || isCalledReady)) return {};
   const isInUse = held.kind === 'valid' && nowMs < held.overdueAtMs;
-  const attempt = existing ? attemptOf(existing, {isNeeded: held.kind !== 'valid', nowMs}) : undefined;
+  const attempt: Attempt | undefined = problem
+    ? {kind: 'failed', why: sentence(`${problem.type}: ${problem.detail}`)}
+    : existing && attemptOf(existing, {isNeeded: held.kind !== 'valid', nowMs});
   const nextMs = existing && nextAttemptMs(existing);
-  const next = nextMs === undefined ? undefined : timestamp(nextMs);
+  const next = problem?.retryAt ?? (nextMs === undefined ? undefined : timestamp(nextMs));
   const why =
     attempt?.kind === 'failed'
       ? `${attempt.why}${next === undefined ? '' : ` The next attempt is at ${next}.`}`

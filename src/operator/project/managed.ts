@@ -14,8 +14,16 @@ import {ownerOf} from '../model/owner.ts';
 import {type DesiredDomain, desiredDomain, isManaged} from '../model/project-hosts.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {isPausedHost} from '../state/paused.ts';
-import {isTerminating} from '../state/stores.ts';
+import {INDEX, isTerminating} from '../state/stores.ts';
 import {UnlistedHosts} from '../state/unlisted-hosts.ts';
+
+/** How often to check whether a Project that lists the host has a place, until its status says that it waits for one. */
+const PLACE_MS = 1_000;
+
+/** A Project may get its place before its status has said that it has none, so the status does not show the change. */
+function isUnsettled({stores, places}: Operator, key: string): boolean {
+  return stores.projects.byIndex(INDEX.host, key).some(project => !places.has(project));
+}
 
 const contested = (host: string) =>
   `Another program keeps changing or deleting Domain ${host}, which Projects manage, so Nameplate corrects it only from time to time. Change the Project instead, or ask the platform team to stop that program.`;
@@ -34,7 +42,7 @@ export function reconcileManagedDomain(operator: Operator): Reconcile {
     const existing = stores.domains.get(key);
     if (existing && (!isManaged(existing) || existing.metadata.deletionTimestamp)) return done();
     if (!desired) {
-      if (!existing) return done();
+      if (!existing) return isUnsettled(operator, key) ? after(PLACE_MS) : done();
       const context = {...operator, client, signal};
       const waitMs = await unlisted.waitMs(context, key);
       if (waitMs > 0) return after(waitMs);

@@ -7,6 +7,8 @@ import type {Corrections} from '../../runtime/apply/corrections.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import type {Refusals} from '../../runtime/controller/refusals.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
+import type {CaAccounts} from '../ca/accounts.ts';
+import type {Responders} from '../ca/responders.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import type {DerivedNames} from '../model/derived-names.ts';
 import type {EdgeProvider} from '../model/edge-provider.ts';
@@ -15,7 +17,6 @@ import type {KnownSince} from './known-since.ts';
 import type {OrderSchedule} from './order-schedule.ts';
 import type {Outdated} from './outdated.ts';
 import type {Places} from './places.ts';
-import type {SlotReservations} from './slot-reservations.ts';
 import type {Stores} from './stores.ts';
 
 /** What every reconcile of the operator needs. */
@@ -27,12 +28,15 @@ export interface Operator {
   readonly scheduler: DnsScheduler;
   readonly prober: Prober;
   readonly orderSchedule: OrderSchedule;
-  readonly reservations: SlotReservations;
+  readonly accounts: CaAccounts;
+  readonly responders: Responders;
+  /** Certificates, by "namespace/name", that the CA wants to be renewed before cert-manager does. */
+  readonly earlyRenewals: Set<string>;
+  /** The namespace of the operator. */
+  readonly namespace: string;
   readonly outdated: Outdated;
   /** Of managed Domains, by "namespace/host": one that does not exist has no conditions. */
   readonly domainRefusals: Refusals;
-  /** Of HeldHosts, by namespace. */
-  readonly recordRefusals: Refusals;
   readonly keyWaiters: KeyWaiters;
   readonly corrections: Corrections;
   readonly edge: EdgeProvider;

@@ -7,21 +7,12 @@ import {isDeepStrictEqual} from 'node:util';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {RecentMap} from '../../base/recent-map.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
-import {isDecided, isInProgress, isOurs, wasUnanswered} from '../model/certificate-request.ts';
+import {isDecided, isInProgress, isOurs} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {MAX_CHARACTERS} from '../model/csr.ts';
 import {routeNameIn} from '../model/derived-names.ts';
 import {issuerProblem} from '../model/issuer-rules.ts';
-import type {
-  Certificate,
-  CertificateRequest,
-  Challenge,
-  ChallengeSolver,
-  HeldHosts,
-  Issuer,
-  Service,
-  ServicePort,
-} from '../model/kinds.ts';
+import type {Certificate, CertificateRequest, Issuer, Service, ServicePort} from '../model/kinds.ts';
 
 const LABELS: ReadonlySet<string> = new Set<string>(Object.values(LABEL));
 /** Our own, those on routes that the edge reads, and those in which cert-manager records the names in a Secret. */
@@ -166,12 +157,6 @@ function statusOf({conditions, ...times}: CertificateStatus): CertificateStatus 
   return kept;
 }
 
-/** With the hosts in a dictionary: in an ordinary object, V8 would keep a hidden class for each of them. */
-export function slimHeldHosts(record: HeldHosts): HeldHosts {
-  const hosts: Record<string, string> = Object.assign(Object.create(null), record.spec.hosts);
-  return {...slimMetadata(record), spec: {...record.spec, hosts}};
-}
-
 /** What was applied to a route is compared; of its status, only what the edge provider reads is kept. */
 export function slimRoute(
   route: KubeObject & {status?: unknown},
@@ -236,42 +221,8 @@ function slimIssuer(issuer: Issuer): Issuer {
   return {apiVersion, kind, metadata, status: {conditions: conditionsOf(issuer, ['Ready'])}};
 }
 
-export function slimChallenge(challenge: Challenge): Challenge {
-  const {apiVersion, kind, metadata, spec, status} = slimMetadata(challenge);
-  const {processing = false, state = ''} = status ?? {};
-  return {apiVersion, kind, metadata, spec: {dnsName: cut(spec.dnsName)}, status: {processing, state: cut(state)}};
-}
-
 export function slimClusterIssuer(issuer: Issuer): Issuer {
-  const solvers = issuer.spec?.acme?.solvers ?? [];
-  return {
-    ...slimIssuer(issuer),
-    ...(solvers.some(takesNodePort) && {takesNodePorts: true}),
-    ...(solversOfCustomHosts(solvers).some(followsCnames) && {followsCnames: true}),
-  };
-}
-
-/** Without a serviceType, cert-manager uses NodePort. */
-function takesNodePort({http01}: ChallengeSolver): boolean {
-  return (
-    http01 !== undefined && ((http01.ingress ?? http01.gatewayHTTPRoute)?.serviceType || 'NodePort') === 'NodePort'
-  );
-}
-
-/**
- * For a host that no selector names, cert-manager uses the first solver without a selector, or one that the labels of a
- * Certificate select.
- */
-function solversOfCustomHosts(solvers: readonly ChallengeSolver[]): ChallengeSolver[] {
-  const unnamed = solvers.filter(({selector}) => !selector?.dnsNames?.length && !selector?.dnsZones?.length);
-  const isLabeled = ({selector}: ChallengeSolver) => Object.keys(selector?.matchLabels ?? {}).length > 0;
-  const first = unnamed.find(solver => !isLabeled(solver));
-  return unnamed.filter(solver => solver === first || isLabeled(solver));
-}
-
-/** The self check follows CNAMEs regardless of the strategy. */
-function followsCnames({dns01, waitInsteadOfSelfCheck}: ChallengeSolver): boolean {
-  return dns01 !== undefined && (dns01.cnameStrategy === 'Follow' || waitInsteadOfSelfCheck === undefined);
+  return {...slimIssuer(issuer), ...(issuer.spec?.acme && {speaksAcme: true})};
 }
 
 /** The Issuer in a namespace belongs to the tenant: its content decides whether it may be used. */
@@ -290,8 +241,7 @@ function issuerRefOf({spec: {issuerRef}}: CertificateRequest): CertificateReques
 /** Keeps only the conditions of finished requests, as most are, and of those that are not ours to decide. */
 export function undecidedPart(request: CertificateRequest, config: OperatorConfig): CertificateRequest {
   if (isOurs(config, request) && (!isDecided(request) || isInProgress(request))) return slimCertificateRequest(request);
-  const all = conditionsOf(request, REQUEST_CONDITIONS);
-  const conditions = wasUnanswered(request) ? all : all.map(({message: _, ...condition}) => condition);
+  const conditions = conditionsOf(request, REQUEST_CONDITIONS).map(({message: _, ...condition}) => condition);
   return {
     ...identityOf(request),
     spec: shared({request: '', issuerRef: issuerRefOf(request)}),

@@ -63,11 +63,10 @@ const HOARDS: Readonly<Record<string, Record<string, unknown>>> = {
     },
     status: {...STATUS, certificate: LARGE},
   },
-  Challenge: {spec: {dnsName: LARGE, key: LARGE, token: LARGE}, status: {processing: true, reason: LARGE}},
   Issuer: {spec: {acme: {server: LARGE, solvers: []}}, status: STATUS},
 };
 /** The schema of our own kinds bounds the spec, and only the operator writes their status. */
-const OWN_SPEC = {host: 'a.test', hosts: {}, projectRef: {name: 'shop'}, service: {name: 'shop'}};
+const OWN_SPEC = {host: 'a.test', projectRef: {name: 'shop'}, service: {name: 'shop'}};
 
 function hoarding({group, version, kind}: ResourceType, name: string, changes: object = {}): KubeObject {
   const labels = {[LABEL.account]: 'acme', [LABEL.managed]: 'true', [LABEL.managedBy]: 'nameplate', hoard: LARGE};
@@ -277,9 +276,4 @@ test('what is kept has no room for more', () => {
     return {apiVersion: 'v1', kind: 'Domain', metadata};
   });
   expect(perObject).toBeLessThan(48 + 72 + 24); // objects of three and six fields, and the elements of a list
-  const perRecord = heapOf(cacheOf('heldhosts'), 500, index => {
-    const hosts = Object.fromEntries(Array.from({length: 20}, (_, host) => [`h${host}-${index}`, 'u']));
-    return {apiVersion: 'v1', kind: 'HeldHosts', metadata: {name: 'a.test'}, spec: {hosts}} as KubeObject;
-  });
-  expect(perRecord / 20).toBeLessThan(100); // a hidden class alone takes 72 bytes
 });

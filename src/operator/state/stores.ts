@@ -7,18 +7,12 @@ import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {Manager} from '../../runtime/controller/manager.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import {accountId, hasPause, waitsForPlan} from '../model/account.ts';
-import {caAccountOf, issuerOf} from '../model/ca-account.ts';
-import {
-  isApprovedWithoutClaim,
-  isDecided,
-  isInProgress,
-  isSettled,
-  requestedHost,
-} from '../model/certificate-request.ts';
+import {isInProgress, isSettled, requestedHost} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {type DerivedNames, routeNameIn} from '../model/derived-names.ts';
 import {INDEPENDENT_REASONS} from '../model/domain-reasons.ts';
 import type {EdgeProvider, PlatformKind, PlatformReader} from '../model/edge-provider.ts';
+import {acmeIssuerOf, issuerOf} from '../model/issuer-ref.ts';
 import * as kinds from '../model/kinds.ts';
 import {listedHosts} from '../model/project-hosts.ts';
 import {type AgeRanks, agesOf} from './age-ranks.ts';
@@ -27,9 +21,7 @@ import {
   judgedIssuer,
   slimCertificate,
   slimCertificateRequest,
-  slimChallenge,
   slimClusterIssuer,
-  slimHeldHosts,
   slimMetadata,
   slimPlatform,
   slimRoute,
@@ -47,8 +39,7 @@ export interface Stores {
   readonly domainAges: Pick<AgeRanks, 'count' | 'countOlder'>;
   /** Keyed by host. */
   readonly claims: ReadonlyStore<kinds.DomainClaim>;
-  /** One per namespace, for the admission policy on challenges. */
-  readonly heldHosts: ReadonlyStore<kinds.HeldHosts>;
+  readonly acmeIssuers: ReadonlyStore<kinds.ACMEIssuer>;
   readonly apiKeys: ReadonlyStore<APIKey>;
   /** The APIKeys of each namespace by age. */
   readonly apiKeyAges: Pick<AgeRanks, 'count' | 'countOlder'>;
@@ -61,12 +52,10 @@ export interface Stores {
   readonly platform: PlatformStores;
   /** Only the operator's own, as are the route objects and the Secrets. */
   readonly certificates: ReadonlyStore<kinds.Certificate>;
-  /** Without those that are settled. Undefined if approval is disabled, or only a dry run. */
-  readonly certificateRequests: ReadonlyStore<kinds.CertificateRequest> | undefined;
+  /** Without those that are settled. */
+  readonly certificateRequests: ReadonlyStore<kinds.CertificateRequest>;
   /** Those that a dry run judges; undefined otherwise. */
   readonly dryRunRequests: ReadonlyStore<kinds.CertificateRequest> | undefined;
-  /** In all namespaces; cert-manager deletes a challenge when its order ends. */
-  readonly challenges: ReadonlyStore<kinds.Challenge>;
   readonly issuers: ReadonlyStore<kinds.Issuer>;
   readonly clusterIssuers: ReadonlyStore<kinds.Issuer>;
   /** Metadata only: the operator never reads a private key, and no cache ever holds an API key. */
@@ -87,9 +76,9 @@ export interface RouteStore {
 /** Names of the indexes. Values are "namespace/…" if the kind is namespaced, unless stated otherwise. */
 export const INDEX = {
   /**
-   * Domains, held hosts, challenges, and requests in progress by host across all namespaces (value: the host); Projects
-   * that do not wait for their plan, by each "namespace/host" that they list; the route objects of Domains that match
-   * requests, by their host.
+   * Domains and requests in progress by host across all namespaces (value: the host); Projects that do not wait for
+   * their plan, by each "namespace/host" that they list; the route objects of Domains that match requests, by their
+   * host.
    */
   host: 'host',
   /** Route objects by "namespace/np-…", the stem of their names. */
@@ -130,10 +119,9 @@ export const INDEX = {
   pausedHost: 'pausedHost',
   /** Secrets and key claims by the "namespace/name" of their APIKey. */
   apiKey: 'apiKey',
-  /** Certificate requests by CA account: undecided ones, and those approved without a claim. */
-  undecided: 'undecided',
-  approvedWithoutClaim: 'approvedWithoutClaim',
-  /** Claims and held hosts by the UTC day of each of their orders, such as "2026-11-27". */
+  /** Approved certificate requests in progress by the ACMEIssuer that signs them. */
+  signing: 'signing',
+  /** Claims by the UTC day of each of their orders, such as "2026-11-27". */
   orderDay: 'orderDay',
 } as const;
 
@@ -165,7 +153,7 @@ export function createStores(
     domains,
     domainAges: agesOf(domains),
     claims: manager.cache(kinds.DOMAIN_CLAIM, {transform: claim => ({...claim, metadata: exact(claim.metadata)})}),
-    heldHosts: manager.cache(kinds.HELD_HOSTS, {transform: slimHeldHosts}),
+    acmeIssuers: manager.cache(kinds.ACME_ISSUER, {transform: slimMetadata}),
     apiKeys,
     apiKeyAges: agesOf(apiKeys),
     keyClaims: manager.cache(KEY_CLAIM),
@@ -173,16 +161,12 @@ export function createStores(
     services: manager.cache(kinds.SERVICE, {...OTHERS, transform: slimService}),
     platform: platformStores(manager, edge.platformKinds),
     certificates: manager.cache(kinds.CERTIFICATE, {...OURS, transform: slimCertificate}),
-    certificateRequests:
-      enabled && !dryRun
-        ? manager.cache(kinds.CERTIFICATE_REQUEST, {
-            transform: request => undecidedPart(request, config),
-            holds: request => !isSettled(request),
-          })
-        : undefined,
+    certificateRequests: manager.cache(kinds.CERTIFICATE_REQUEST, {
+      transform: request => undecidedPart(request, config),
+      holds: request => !isSettled(request),
+    }),
     dryRunRequests:
       enabled && dryRun ? manager.cache(kinds.CERTIFICATE_REQUEST, {transform: slimCertificateRequest}) : undefined,
-    challenges: manager.cache(kinds.CHALLENGE, {transform: slimChallenge}),
     issuers: manager.cache(kinds.ISSUER, {transform: issuer => judgedIssuer(issuer, config)}),
     clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: slimClusterIssuer}),
     secrets: manager.cache(kinds.SECRET, {...OURS, metadataOnly: true, transform: slimSecret}),
@@ -193,7 +177,7 @@ export function createStores(
   };
   addIndexes(stores);
   addRouteIndexes(stores, edge);
-  if (stores.certificateRequests) addRequestIndexes(stores.certificateRequests, config);
+  addRequestIndexes(stores.certificateRequests);
   return stores;
 }
 
@@ -215,14 +199,11 @@ function withDefaultHost(project: kinds.Project, names: Pick<DerivedNames, 'defa
   return {...project, defaultHost: names.defaultHost(name, namespace)};
 }
 
-function addRequestIndexes(requests: ReadonlyStore<kinds.CertificateRequest>, config: OperatorConfig): void {
-  const indexIf = (name: string, isMeant: (request: DeepReadonly<kinds.CertificateRequest>) => boolean) =>
-    requests.addIndex(name, request => {
-      const caAccount = caAccountOf(config, request.metadata.namespace ?? '', request.spec.issuerRef);
-      return caAccount !== undefined && isMeant(request) ? [caAccount] : [];
-    });
-  indexIf(INDEX.undecided, request => !isDecided(request));
-  indexIf(INDEX.approvedWithoutClaim, isApprovedWithoutClaim);
+function addRequestIndexes(requests: ReadonlyStore<kinds.CertificateRequest>): void {
+  requests.addIndex(INDEX.signing, request => {
+    const issuer = acmeIssuerOf(request.spec.issuerRef);
+    return issuer !== undefined && isInProgress(request) ? [issuer] : [];
+  });
   requests.addIndex(INDEX.issuer, request => {
     const {kind, name, group} = issuerOf(request.spec.issuerRef);
     const isTenants = kind === 'Issuer' && group === 'cert-manager.io' && isInProgress(request);
@@ -239,20 +220,15 @@ function refusalOf({status}: DeepReadonly<kinds.Domain>): string | undefined {
 }
 
 function addIndexes(stores: Stores): void {
-  const {claims, heldHosts, challenges, namespaces, domains, projects} = stores;
+  const {claims, namespaces, domains, projects} = stores;
   addProjectIndexes(stores);
   addDomainIndexes(stores);
   addKeyIndexes(stores);
-  claims.addIndex(INDEX.namespace, claim => [claim.spec.namespace]);
-  claims.addIndex(INDEX.account, ({spec}) => (spec.releasedAt === undefined ? [spec.account] : []));
-  claims.addIndex(INDEX.orderDay, ({spec}) => (spec.orders ?? []).map(({at}) => dayOf(at)));
-  heldHosts.addIndex(INDEX.orderDay, ({spec}) =>
-    Object.values(spec.orders ?? {})
-      .flat()
-      .map(({at}) => dayOf(at)),
+  claims.addIndex(INDEX.account, ({spec}) =>
+    spec.releasedAt === undefined && spec.project === undefined ? [spec.account] : [],
   );
-  heldHosts.addIndex(INDEX.host, record => Object.keys(record.spec.hosts));
-  challenges.addIndex(INDEX.host, challenge => [challenge.spec.dnsName]);
+  claims.addIndex(INDEX.orderDay, ({spec}) => (spec.orders ?? []).map(({at}) => dayOf(at)));
+  claims.addIndex(INDEX.defaultHost, ({spec}) => (spec.project === undefined ? [] : ['all']));
   namespaces.addIndex(INDEX.account, namespace => [accountId(namespace)]);
   for (const store of [domains, projects, namespaces]) {
     store.addIndex(INDEX.paused, object => (hasPause(object) ? ['all'] : []));

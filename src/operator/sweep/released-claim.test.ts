@@ -15,7 +15,11 @@ const DAY_MS = 1440 * MINUTE_MS;
 const ago = (ms: number) => timestamp(NOW - ms);
 
 /** Reconciles a claim. Returns the requests and the outcome. */
-async function reconcile(spec: Partial<DomainClaim['spec']>, lingerSeconds = DAY_MS / 1000) {
+async function reconcile(
+  spec: Partial<DomainClaim['spec']>,
+  lingerSeconds = DAY_MS / 1000,
+  {hasProject = false, state = 'synced'} = {},
+) {
   const claims = new Store<DomainClaim>({
     onHandlerError: error => {
       throw error;
@@ -27,11 +31,15 @@ async function reconcile(spec: Partial<DomainClaim['spec']>, lingerSeconds = DAY
     metadata: {name: 'shop.example.com', uid: 'u', resourceVersion: '1'},
     spec: {account: 'acme', namespace: 'a', since: ago(2 * DAY_MS), ...spec},
   });
-  const window = {windowSeconds: 3600, domainWindowSeconds: 7 * (DAY_MS / 1000)};
-  const config = {claims: {lingerSeconds}, certificates: {orderBudget: window}};
+  const limits = {windowSeconds: 3600, domainWindowSeconds: 7 * (DAY_MS / 1000), hostWindowSeconds: 3600};
+  const acmeIssuers = {list: () => [{spec: {limits}}]};
+  const projects = {state, byIndex: () => (hasProject ? [{}] : [])};
+  const config = {claims: {lingerSeconds}};
   const requests: string[] = [];
   const client = {delete: async (_: unknown, {name}: {name: string}) => requests.push(`delete ${name}`)};
-  const run = reconcileReleasedClaim({stores: {claims}, clock: new ManualClock(NOW), config} as unknown as Operator);
+  const run = reconcileReleasedClaim({
+    ...{stores: {claims, acmeIssuers, projects}, clock: new ManualClock(NOW), config},
+  } as unknown as Operator);
   const context = {client, signal: new AbortController().signal} as unknown as Parameters<typeof run>[1];
   return {outcome: await run('shop.example.com', context), requests};
 }
@@ -57,4 +65,30 @@ test('one that remembers failed attempts lingers for the whole time', async () =
 test('one with an order stays as long as the order counts', async () => {
   const orders = [{at: ago(DAY_MS)}];
   expect((await reconcile({orders, releasedAt: ago(DAY_MS)})).outcome).toEqual(after(6 * DAY_MS));
+});
+
+const ISSUANCE = {issuer: 'ca', account: 'acme', namespace: 'a'};
+
+test('one with an authorization at the CA waits until it is deactivated', async () => {
+  const released = {releasedAt: ago(2 * DAY_MS), issuance: ISSUANCE};
+  expect(await reconcile(released)).toEqual({outcome: done(), requests: []});
+});
+
+test.each([
+  {what: 'its Project exists', project: {hasProject: true}, outcome: after(60 * MINUTE_MS), requests: []},
+  {
+    what: 'the cache of Projects is not synced',
+    project: {state: 'pending'},
+    outcome: after(60 * MINUTE_MS),
+    requests: [],
+  },
+  {what: 'its Project is gone', project: {}, outcome: done(), requests: ['delete shop.example.com']},
+])('the record of a default host: $what', async ({project, outcome, requests}) => {
+  const spec = {project: 'shop', since: ago(30 * DAY_MS), issuance: ISSUANCE};
+  expect(await reconcile(spec, undefined, project)).toEqual({outcome, requests});
+});
+
+test('the record of a default host whose Project is gone stays as long as an order counts', async () => {
+  const spec = {project: 'shop', since: ago(30 * DAY_MS), orders: [{at: ago(DAY_MS)}]};
+  expect((await reconcile(spec)).outcome).toEqual(after(6 * DAY_MS));
 });

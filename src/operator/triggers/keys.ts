@@ -7,7 +7,7 @@ import type {KeyClaim} from '../../keys/keyclaim.ts';
 import type {Delta} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {accountId, waitsForPlan} from '../model/account.ts';
-import type {DomainClaim, HeldHosts, Project} from '../model/kinds.ts';
+import type {DomainClaim, Project} from '../model/kinds.ts';
 import {listedHosts} from '../model/project-hosts.ts';
 import {domainKeyOf, INDEX, inNamespace, type Stores} from '../state/stores.ts';
 
@@ -28,12 +28,6 @@ export function isOwnSummary({object, old}: Delta<Project>): boolean {
   );
 }
 
-/** The hosts that a namespace gained or lost with this change. */
-export function changedHosts({object, old}: Delta<HeldHosts>): string[] {
-  const [now, before] = [object.spec.hosts, old?.spec.hosts ?? {}];
-  return [...new Set([...Object.keys(now), ...Object.keys(before)])].filter(host => now[host] !== before[host]);
-}
-
 /**
  * The hosts that a Project lists, or listed before: other Projects and Domains may claim them. While it waits for its
  * plan, only those with a Domain, which it may own: a tenant may create any number of such Projects.
@@ -46,7 +40,7 @@ export function hostKeysOf({domains}: Pick<Stores, 'domains'>, {object, old = ob
 
 /** The holder has lost or released the host, which frees a slot in its plan. */
 export function freesSlot({type, object, old = object}: Delta<DomainClaim>): boolean {
-  if (old.spec.releasedAt !== undefined) return false;
+  if (old.spec.releasedAt !== undefined || old.spec.project !== undefined) return false;
   return type === 'deleted' || !isDeepStrictEqual(holding(old), holding(object));
 }
 

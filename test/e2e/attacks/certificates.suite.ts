@@ -5,13 +5,15 @@ import {
   CERTIFICATE,
   CERTIFICATE_REQUEST,
   type CertificateRequest,
+  CLUSTER_ISSUER,
   INGRESS,
   ISSUER,
   SECRET,
+  SERVICE,
 } from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {signingRequest} from '../../integration/approval/signing-request.ts';
-import {issuerObjects, TENANTS_ISSUER} from '../../support/issuers.ts';
+import {ISSUER_REF} from '../../support/issuers.ts';
 import {listAll} from '../../support/kube.ts';
 import {ingressSpec} from '../../support/objects.ts';
 import {kindOf, ORDER} from '../../support/workload.ts';
@@ -37,9 +39,10 @@ export async function askForCertificates(victim: Victim): Promise<void> {
   const {self, client, tenant} = attacker;
   const own = self.host('own');
   await self.goLive({primary: own});
-  const issuers = await issuerObjects(admin, cluster.info, self.namespace, 'acme');
-  const spec = issuers.map(({object}) => (object as unknown as {spec: {acme: object}}).spec)[0] ?? {acme: {}};
-  await make(attacker, ISSUER, 'mine', {spec});
+  const platformIssuer = await admin.get(CLUSTER_ISSUER, {name: cluster.info.issuers.acme});
+  const spec = {acme: {...platformIssuer?.spec?.acme, privateKeySecretRef: {name: 'mine'}}};
+  await expect(make(attacker, ISSUER, 'mine', {spec})).rejects.toThrow('would solve challenges in this namespace');
+  await makeAsBefore(attacker, ISSUER, 'mine', {spec});
   const attempts = tenant.recordAttempts();
 
   const {host} = victim;
@@ -50,6 +53,8 @@ export async function askForCertificates(victim: Victim): Promise<void> {
     'by-platform': {dnsNames: [host], issuerRef: platform(acme)},
     'at-once': {dnsNames: [host], issuerRef: platform(fast)},
     'beside-own': {dnsNames: [own, host], issuerRef: platform(acme)},
+    'by-nameplate': {dnsNames: [host], issuerRef: ISSUER_REF},
+    'own-by-nameplate': {dnsNames: [own], issuerRef: ISSUER_REF},
   };
   for (const [name, each] of Object.entries(certificates)) {
     const content = {spec: {secretName: name, ...each}};
@@ -73,14 +78,16 @@ export async function askForCertificates(victim: Victim): Promise<void> {
   await expect(client.patch(CERTIFICATE_REQUEST, byHand, approve, {subresource: 'status'})).rejects.toThrow(
     REFUSED_BY_RBAC,
   );
-  await bypassCertificates(victim, attacker, spec.acme);
+  await bypassCertificates(victim, attacker);
 
   expect(await denials(attacker)).toEqual({
     'at-once': 'HostNotHeld',
     'beside-own': 'NotOneHost',
     'by-hand': 'HostNotHeld',
     'by-own-acme': 'HostNotHeld',
+    'by-nameplate': 'HostNotHeld',
     'by-platform': 'HostNotHeld',
+    'own-by-nameplate': 'NotManaged',
     'two-faced': 'NotOneHost',
   });
   expect(attempts.names().orders).toEqual([]);
@@ -91,26 +98,37 @@ export async function askForCertificates(victim: Victim): Promise<void> {
   await attempts.stop();
 }
 
-/** Objects that only cert-manager creates, a Secret of the edge, and a solver that serves more than its challenge. */
-async function bypassCertificates(victim: Victim, attacker: Attacker, acme: object): Promise<void> {
-  const {host} = victim;
+/** Objects with which cert-manager would order and solve, whoever creates them, and a Secret of the edge. */
+async function bypassCertificates({host}: Victim, attacker: Attacker): Promise<void> {
   const issuerRef = {name: 'mine'};
   const order = {request: await signingRequest({names: [`DNS:${host}`]}), dnsNames: [host], issuerRef};
-  await expect(make(attacker, ORDER, 'steal', {spec: order})).rejects.toThrow('Only cert-manager may write this');
-  const secretName = routeName(attacker.self.namespace, attacker.self.host('own'));
-  const listed = {name: TENANTS_ISSUER, kind: 'Issuer'};
-  const shown = make(attacker, CERTIFICATE, 'shown', {spec: {secretName, dnsNames: [host], issuerRef: listed}});
-  await expect(shown).rejects.toThrow(REFUSED_AS_MANAGED);
   const url = 'https://ca.test/1';
   const challenge = {url, authorizationURL: url, dnsName: host, issuerRef, key: 'a', token: 'a', type: 'HTTP-01'};
   const solver = {http01: {ingress: {ingressClassName: EDGE_CLASS}}};
-  const made = make(attacker, CHALLENGE, 'steal', {spec: {...challenge, solver}});
-  await expect(made).rejects.toThrow(/nameplate-(acme|challenges)' denied request/); // either may be evaluated first
-  const annotations = {'traefik.ingress.kubernetes.io/router.pathmatcher': `Path(\`/\`) || Host(\`${host}\`) && Path`};
-  const ingress = {ingressClassName: EDGE_CLASS, ingressTemplate: {metadata: {annotations}}};
-  const wide = make(attacker, ISSUER, 'wide', {spec: {acme: {...acme, solvers: [{http01: {ingress}}]}}});
-  await expect(wide).rejects.toThrow('An Issuer may not choose where a challenge is solved');
+  const metadata = {namespace: attacker.self.namespace, name: 'steal'};
+  for (const [resource, spec] of [
+    [ORDER, order],
+    [CHALLENGE, {...challenge, solver}],
+  ] as const) {
+    await expect(make(attacker, resource, 'steal', {spec})).rejects.toThrow(REFUSED_BY_RBAC_OR_POLICY);
+    const {group, version, kind} = resource;
+    const object = {apiVersion: `${group}/${version}`, kind, metadata, ...{spec}};
+    await expect(admin.create(resource, object)).rejects.toThrow('must not solve challenges');
+  }
+  const labels = {'acme.cert-manager.io/http01-solver': 'true'};
+  const solverService = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {...metadata, labels},
+    spec: {ports: [{port: 80}]},
+  };
+  await expect(admin.create(SERVICE, solverService)).rejects.toThrow('Nothing solves challenges');
+  const secretName = routeName(attacker.self.namespace, attacker.self.host('own'));
+  const shown = make(attacker, CERTIFICATE, 'shown', {spec: {secretName, dnsNames: [host], issuerRef}});
+  await expect(shown).rejects.toThrow(REFUSED_AS_MANAGED);
 }
+
+const REFUSED_BY_RBAC_OR_POLICY = /Only cert-manager may write this|must not solve challenges|forbidden/;
 
 /**
  * The reason for each denial, by the request's name, once all requests but those for the namespace's own host are
@@ -124,7 +142,7 @@ function denials({self, tenant}: Attacker): Promise<Record<string, string>> {
       const requests = await listAll(admin, CERTIFICATE_REQUEST, {namespace: self.namespace});
       const others = requests.filter(({metadata}) => !metadata.name.startsWith(own));
       const decided = others.map(({metadata, status}) => [metadata.name.replace(/-\d+$/, ''), decisionOf(status)]);
-      const isDone = decided.length >= 6 && decided.every(([, reason]) => reason);
+      const isDone = decided.length >= 8 && decided.every(([, reason]) => reason);
       return isDone ? (Object.fromEntries(decided) as Record<string, string>) : undefined;
     },
     {timeoutMs: 90_000},

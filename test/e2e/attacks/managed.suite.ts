@@ -76,7 +76,7 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
 }
 
 export async function takeRights(victim: Victim): Promise<void> {
-  const attacker = await newAttacker('attack-rights', {plan: '', deployed: false, issuer: 'none'});
+  const attacker = await newAttacker('attack-rights', {plan: '', deployed: false});
   const {self, client} = attacker;
   for (const [label, value] of Object.entries({[LABEL.plan]: 'pro', [LABEL.account]: victim.tenant.namespace})) {
     const labelled = client.patch(NAMESPACE, {name: self.namespace}, {metadata: {labels: {[label]: value}}});

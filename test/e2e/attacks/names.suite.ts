@@ -71,7 +71,7 @@ export async function redirectAway(victim: Victim): Promise<void> {
 /** The thief knows the key, even a replaced one, and claims it in every possible way. */
 export async function copyKey(): Promise<void> {
   const [owner, thief] = await Promise.all(
-    ['attack-key-a', 'attack-key-b'].map(name => newAttacker(name, {deployed: false, issuer: 'none'})),
+    ['attack-key-a', 'attack-key-b'].map(name => newAttacker(name, {deployed: false})),
   );
   if (!owner || !thief) throw new Error('unreachable');
   const [key = '', theirs] = await Promise.all([owner, thief].map(newKey));

@@ -25,7 +25,7 @@ const ENDPOINTS: ResourceType = {...kindOf('', 'Endpoints'), plural: 'endpoints'
 const ofTraefik = (kind: string) => kindOf('traefik.io', kind, 'v1alpha1');
 
 export async function writeRoutes(victim: Victim): Promise<void> {
-  const attacker = await newAttacker('attack-routes', {deployed: false, issuer: 'none'});
+  const attacker = await newAttacker('attack-routes', {deployed: false});
   const {host} = victim;
   const match = `Host(\`${host}\`) && PathPrefix(\`/login\`)`;
   const routes = [{kind: 'Rule', match, services: [{name: 'mine', port: 80}]}];

@@ -50,7 +50,7 @@ export async function squat(victim: Victim): Promise<void> {
 
 /** A Service has at most 100 ports here, so the last ports are taken one by one. */
 export async function takeNodePorts(): Promise<void> {
-  const attacker = await newAttacker('attack-ports', {issuer: 'none'});
+  const attacker = await newAttacker('attack-ports');
   const {self, client} = attacker;
   const taken: string[] = [];
   const take = async (count: number): Promise<void> => {
@@ -67,7 +67,7 @@ export async function takeNodePorts(): Promise<void> {
   };
   await takeAll(100);
   expect(await takeAll(1)).toContain('range is full');
-  const other = await newClusterTenant('ports', {issuer: 'acme'});
+  const other = await newClusterTenant('ports');
   const host = other.host('shop');
   await other.goLive({primary: host});
   for (const name of taken) await client.delete(SERVICE, {namespace: self.namespace, name});
@@ -75,7 +75,7 @@ export async function takeNodePorts(): Promise<void> {
 
 /** Name servers at the cluster's own addresses, in every notation, and a record that keeps changing. */
 export async function misleadVerifier(): Promise<void> {
-  const attacker = await newAttacker('attack-dns', {issuer: 'none'});
+  const attacker = await newAttacker('attack-dns');
   const {self} = attacker;
   const {zones} = cluster;
   const inCluster = (namespace: string, service: string) =>

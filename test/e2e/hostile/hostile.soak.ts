@@ -9,7 +9,6 @@ import {setTimeout as pause} from 'node:timers/promises';
 import {afterAll, beforeAll, expect, it} from 'vitest';
 import {NAMESPACE, SECRET} from '../../../src/operator/model/kinds.ts';
 import {signingRequest} from '../../integration/approval/signing-request.ts';
-import {TENANTS_ISSUER} from '../../support/issuers.ts';
 import {listAll} from '../../support/kube.ts';
 import {type Attacker, EDGE_CLASS, newAttacker} from '../attacks/attackers.ts';
 import {admin, cluster} from '../world.ts';
@@ -84,7 +83,7 @@ for (let round = ONLY ?? 1; round <= (ONLY ?? ROUNDS); round++) {
 
 async function play(round: number, seed: string): Promise<void> {
   [log, start] = [[], performance.now()];
-  const attacker = await newAttacker(`hostile-${round}`, {issuer: 'none'});
+  const attacker = await newAttacker(`hostile-${round}`);
   const key = generateKeyPairSync('rsa', {modulusLength: 2048}).privateKey.export({type: 'pkcs1', format: 'pem'});
   const relay = await startRelay(oracle.ca, `${key}`, {type: 'dns', value: victims.shop});
   try {
@@ -168,7 +167,7 @@ async function whatIsKnown({self}: Attacker, relay: Relay, round: number): Promi
     edgeClass: EDGE_CLASS,
     clusterIssuers: [ISSUER.name, cluster.info.issuers.fast],
     approvedClusterIssuer: ISSUER.name,
-    approvedIssuer: TENANTS_ISSUER,
+    approvedIssuer: 'own',
     relay: relay.directory,
     ca: oracle.ca.directory,
     caBundle: Buffer.from(oracle.ca.trust).toString('base64'),

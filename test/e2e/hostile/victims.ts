@@ -31,7 +31,7 @@ export class Victims {
   /** Returns the victims once they are live and guarded. */
   static async settle(oracle: Oracle, note: (line: string) => void): Promise<Victims> {
     const tenant = async (name: 'victim' | 'heir') => {
-      const made = await newClusterTenant(name, {issuer: 'none', deployed: false});
+      const made = await newClusterTenant(name, {deployed: false});
       await made.deploy(TEXT[name]);
       return made;
     };

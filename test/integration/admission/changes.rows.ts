@@ -34,9 +34,6 @@ const route = (name: string) => manifest('HTTPRoute', name, {spec: {hostnames: [
 const OURS_EXISTING = (kind: string) => ({kind, metadata: {name: OURS}});
 const annotate = (key: string, value: string) => ({metadata: {annotations: {[key]: value}}});
 const accepted = {status: {parents: [{conditions: [{type: 'Accepted', status: 'True'}]}]}};
-const SOLVER_LABELED = {metadata: {labels: {'acme.cert-manager.io/http01-solver': 'true'}}};
-const ONLY_SOLVERS = 'Only cert-manager may create challenge solvers';
-const backend = {service: {name: 'any', port: {number: 80}}};
 const podAt = (ip: string) => ({status: {podIP: ip, podIPs: [{ip}]}});
 
 export const refusedChanges: readonly RefusedChange[] = [
@@ -82,27 +79,6 @@ export const refusedChanges: readonly RefusedChange[] = [
     },
     patch: annotate('cert-manager.io/issuer-kind', 'ClusterIssuer'),
     says: 'Nameplate would not approve a certificate from ClusterIssuer any',
-  },
-  {
-    what: "the label of a challenge's route, through the status of an Ingress without rules",
-    object: manifest('Ingress', 'ruleless', {spec: {ingressClassName: 'internal', defaultBackend: backend}}),
-    patch: SOLVER_LABELED,
-    subresource: 'status',
-    says: ONLY_SOLVERS,
-  },
-  {
-    what: 'the same label, through the status of a Service',
-    object: balancer('solving'),
-    patch: SOLVER_LABELED,
-    subresource: 'status',
-    says: ONLY_SOLVERS,
-  },
-  {
-    what: 'the same label, through the status of a Pod',
-    object: pod('solving'),
-    patch: SOLVER_LABELED,
-    subresource: 'status',
-    says: ONLY_SOLVERS,
   },
   {
     what: 'the annotation that requests a certificate, through the status of an Ingress',

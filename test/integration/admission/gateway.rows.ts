@@ -22,7 +22,6 @@ const ROUTES = ['HTTPRoute', 'GRPCRoute', 'TLSRoute', 'TCPRoute', 'UDPRoute'];
 const REACHES = 'Only Nameplate may write what reaches';
 const NO_ADDRESS = 'may not choose its addresses';
 const NOT_YOURS = 'is in a zone of the platform';
-const WHERE = 'may not choose where a challenge is solved';
 const other = {namespace: 'gateway', name: 'shared'};
 
 const route = (name: string, parent: object, kind = 'HTTPRoute') =>
@@ -165,26 +164,6 @@ export const gatewayAttacks: readonly ObjectAttack[] = [
     attack: 'a ListenerSet that does the same',
     object: listeners('shim', other, {...https, tls: {certificateRefs: [{name: NEXT}]}}),
     says: OURS_ALONE,
-  },
-  ...['parentrefname', 'parentrefkind'].flatMap(key => {
-    const metadata = {annotations: {[`acme.cert-manager.io/http01-${key}`]: 'mine'}};
-    const shim = {annotated: 'a Gateway', object: gateway('moves', {}, metadata)};
-    const set = manifest('ListenerSet', 'moves', {spec: {parentRef: other, listeners: [https]}}, metadata);
-    return [shim, {annotated: 'a ListenerSet', object: set}].map(({annotated, object}) => ({
-      attack: `${annotated} whose annotation moves the solver: ${key}`,
-      object,
-      says: WHERE,
-    }));
-  }),
-  {
-    attack: 'an HTTPRoute that calls itself a solver',
-    object: manifest(
-      'HTTPRoute',
-      'solver',
-      {spec: {parentRefs: [other], hostnames: ['mine.example']}},
-      {labels: {'acme.cert-manager.io/http01-solver': 'false'}},
-    ),
-    says: 'Only cert-manager may create challenge solvers',
   },
   {
     attack: 'an HTTPRoute on another Gateway, with a host in a zone of the platform',

@@ -4,62 +4,56 @@
 import {
   BY_DNS,
   challenge,
+  DEFAULT_HOST,
   HELD,
   LISTED_SERVER,
   NEXT_KEY,
   OTHER_GROUP,
+  order,
   SOLVER,
   solverIngress,
-  solverRoute,
 } from './challenges.ts';
-import {EDGE, type Manifest, manifest, type ObjectAttack, type ObjectDeed, VICTIM} from './manifests.ts';
+import {type Manifest, manifest, type ObjectAttack, type ObjectDeed, VICTIM} from './manifests.ts';
 
-const account = {privateKeySecretRef: {name: 'account'}};
 const secret = {name: 'any', key: 'any'};
-const listed = {server: LISTED_SERVER, ...account};
+const listed = {server: LISTED_SERVER, privateKeySecretRef: {name: 'account'}};
+const vault = {server: LISTED_SERVER, path: 'pki/sign/any', auth: {tokenSecretRef: secret}};
+const tpp = {url: LISTED_SERVER, credentialsRef: {name: 'any'}};
 
 function issuer(name: string, spec: object): Manifest {
   return manifest('Issuer', name, {spec});
 }
 
-function solvedBy(solver: object): object {
-  return {acme: {...listed, solvers: [solver]}};
-}
-
 const NOT_LISTED = 'The platform does not list the server';
 const WHOM_TO_TRUST = 'An Issuer may not change how its server is verified';
-const WHERE = 'An Issuer may not choose where a challenge is solved';
-
-/** Traefik puts this before the path of the challenge. */
-const matcher = `Path(\`/\`) || Host(\`${VICTIM}\`) && PathPrefix`;
-const widened = {
-  ingressClassName: EDGE,
-  ingressTemplate: {metadata: {annotations: {'traefik.ingress.kubernetes.io/router.pathmatcher': matcher}}},
-};
+const SOLVES = 'An Issuer of type acme would solve challenges in this namespace';
 
 const issuers: readonly (readonly [attack: string, spec: object, says: string])[] = [
-  ['whose ACME server is its own', {acme: {...listed, server: 'https://acme.mallory.example/directory'}}, NOT_LISTED],
+  ['that speaks ACME with its own server', {acme: {...listed, server: 'https://acme.mallory.example/'}}, SOLVES],
+  ['that speaks ACME with a listed server', {acme: listed}, SOLVES],
+  ['that solves challenges at the edge', {acme: {...listed, solvers: [{http01: {ingress: {}}}]}}, SOLVES],
+  ['that solves challenges through DNS', {acme: {...listed, solvers: [{dns01: BY_DNS.solver.dns01}]}}, SOLVES],
+  ['of Vault at its own server', {vault: {...vault, server: 'https://vault.mallory.example'}}, NOT_LISTED],
   [
     'whose server only begins like a listed one',
-    {acme: {...listed, server: `${LISTED_SERVER}@mallory.example/`}},
+    {vault: {...vault, server: `${LISTED_SERVER}@mallory.example/`}},
     NOT_LISTED,
   ],
-  ['that does not verify the listed server', {acme: {...listed, skipTLSVerify: true}}, WHOM_TO_TRUST],
-  ['with its own CA for the listed server', {acme: {...listed, caBundle: 'bWluZQ=='}}, WHOM_TO_TRUST],
+  ['with its own CA for the listed server', {vault: {...vault, caBundle: 'bWluZQ=='}}, WHOM_TO_TRUST],
   [
     'with its own CA from a Secret for the listed server',
-    {vault: {server: LISTED_SERVER, path: 'any', auth: {tokenSecretRef: secret}, caBundleSecretRef: secret}},
+    {vault: {...vault, caBundleSecretRef: secret}},
     WHOM_TO_TRUST,
   ],
   [
-    'of Vault at its own server',
-    {vault: {server: 'https://vault.mallory.example', path: 'pki/sign/any', auth: {tokenSecretRef: secret}}},
+    'of Venafi at its own server',
+    {venafi: {zone: 'any', tpp: {...tpp, url: 'https://tpp.mallory.example'}}},
     NOT_LISTED,
   ],
   [
-    'of Venafi at its own server',
-    {venafi: {zone: 'any', tpp: {url: 'https://tpp.mallory.example', credentialsRef: {name: 'any'}}}},
-    NOT_LISTED,
+    'of Venafi with its own CA for the listed server',
+    {venafi: {zone: 'any', tpp: {...tpp, caBundle: 'bWluZQ=='}}},
+    WHOM_TO_TRUST,
   ],
   [
     'of Venafi Cloud at its own server',
@@ -76,53 +70,14 @@ const issuers: readonly (readonly [attack: string, spec: object, says: string])[
     },
     NOT_LISTED,
   ],
-  [
-    'that sends challenges to its own name server',
-    solvedBy({dns01: {rfc2136: {nameserver: '192.0.2.53'}}}),
-    NOT_LISTED,
-  ],
-  [
-    'that sends challenges to its own acme-dns',
-    solvedBy({dns01: {acmeDNS: {host: 'https://dns.mallory.example', accountSecretRef: secret}}}),
-    NOT_LISTED,
-  ],
-  [
-    'that sends challenges to its own Akamai',
-    solvedBy({
-      dns01: {
-        akamai: {
-          serviceConsumerDomain: 'mallory.example',
-          clientTokenSecretRef: secret,
-          clientSecretSecretRef: secret,
-          accessTokenSecretRef: secret,
-        },
-      },
-    }),
-    NOT_LISTED,
-  ],
-  [
-    'that delegates challenges to a webhook',
-    solvedBy({dns01: {webhook: {groupName: 'acme.mallory.example', solverName: 'any'}}}),
-    WHERE,
-  ],
-  ['whose solver routes also match another host', solvedBy({http01: {ingress: widened}}), WHERE],
-  ['whose solver writes to a named Ingress', solvedBy({http01: {ingress: {name: 'np-any'}}}), WHERE],
-  ['whose solver attaches to a Gateway', solvedBy({http01: {gatewayHTTPRoute: {parentRefs: [{name: 'edge'}]}}}), WHERE],
-  [
-    'whose account key would be created under a reserved name',
-    {acme: {...listed, privateKeySecretRef: {name: `np-${'a'.repeat(20)}`}}},
-    'are reserved for Nameplate',
-  ],
 ];
 
 const certificate = {secretName: 'mine', dnsNames: [HELD], issuerRef: {name: 'mine'}};
 const otherClass = {ingressClassName: 'internal', rules: [{host: HELD}]};
-const annotated = (key: string) => ({annotations: {[`acme.cert-manager.io/${key}`]: EDGE}});
 const shim = (key: string, value: string) => ({annotations: {[key]: value}});
 /** Reserved for the objects of hosts, but a request may have this name. */
 const RESERVED = `np-${'a'.repeat(20)}-1`;
 const PLATFORM = {name: 'letsencrypt', kind: 'ClusterIssuer'};
-const NOT_BY_ANNOTATION = 'Annotations may not choose where a challenge is solved';
 
 export const issuanceAttacks: readonly ObjectAttack[] = [
   ...issuers.map(([attack, spec, says], index) => ({
@@ -130,36 +85,6 @@ export const issuanceAttacks: readonly ObjectAttack[] = [
     object: issuer(`steal-${index}`, spec),
     says,
   })),
-  ...[
-    'http01-override-ingress-name',
-    'http01-override-ingress-class',
-    'http01-override-ingress-ingressclassname',
-    'http01-parentrefname',
-  ].map(key => ({
-    attack: `a Certificate whose annotation moves the solver: ${key}`,
-    object: manifest('Certificate', `steal-${key}`, {spec: certificate}, annotated(key)),
-    says: NOT_BY_ANNOTATION,
-  })),
-  ...['http01-edit-in-place', 'http01-ingress-class'].map(key => ({
-    attack: `an Ingress of another class, whose annotation the ingress shim copies: ${key}`,
-    object: manifest('Ingress', `steal-${key}`, {spec: otherClass}, annotated(key)),
-    says: NOT_BY_ANNOTATION,
-  })),
-  {
-    attack: 'a CertificateRequest whose annotation moves the solver',
-    object: manifest(
-      'CertificateRequest',
-      'steal',
-      {spec: {request: 'AA==', issuerRef: {name: 'mine'}}},
-      annotated('http01-parentrefname'),
-    ),
-    says: NOT_BY_ANNOTATION,
-  },
-  {
-    attack: 'a Service that cert-manager would clean up before it ends a challenge',
-    object: manifest('Service', 'junk', {spec: {clusterIP: 'None', ports: [{port: 80}]}}, {labels: SOLVER}),
-    says: 'Only cert-manager may create challenge solvers',
-  },
   {
     attack: 'a Secret that cert-manager would take for the next private key of a Certificate',
     object: manifest('Secret', 'junk', {data: {}}, {labels: NEXT_KEY}),
@@ -194,22 +119,11 @@ export const issuanceAttacks: readonly ObjectAttack[] = [
     object: manifest('Certificate', 'slow', {spec: {...certificate, privateKey: {algorithm: 'RSA', size: 8192}}}),
     says: 'cert-manager would take too long to generate this key',
   },
-  {
-    attack: 'a record of the hosts that it holds',
-    object: manifest('HeldHosts', 'other', {spec: {hosts: {[VICTIM]: 'any'}}}),
-    says: 'Only Nameplate may write DomainClaims, KeyClaims, and HeldHosts',
-  },
 ];
 
 export const issuanceDeeds: readonly ObjectDeed[] = [
-  {
-    deed: 'create an Issuer for a listed server, with a solver at the edge',
-    object: issuer('listed', solvedBy({http01: {ingress: {ingressClassName: EDGE}}})),
-  },
-  {
-    deed: 'create an Issuer that solves through DNS at a public provider',
-    object: issuer('dns', solvedBy({dns01: {cloudflare: {apiTokenSecretRef: secret}}})),
-  },
+  {deed: 'create an Issuer of Vault at a listed server', object: issuer('vault', {vault})},
+  {deed: 'create an Issuer of Venafi at a listed server', object: issuer('tpp', {venafi: {zone: 'any', tpp}})},
   {deed: 'create an Issuer that signs with its own key', object: issuer('own-ca', {ca: {secretName: 'ca'}})},
   {deed: 'create a self-signed Issuer', object: issuer('own-signature', {selfSigned: {}})},
   {
@@ -235,54 +149,57 @@ export const issuanceDeeds: readonly ObjectDeed[] = [
 /** A Certificate that cert-manager creates from annotations of an Ingress or a Gateway. */
 export const shimCertificate = manifest('Certificate', 'by-shim', {spec: {...certificate, issuerRef: PLATFORM}});
 
-/** A pod that a ReplicaSet creates from a tenant's template. */
-export const solverPod = manifest('Pod', 'junk', {spec: {containers: [{name: 'any', image: 'any'}]}}, {labels: SOLVER});
+const pod = {containers: [{name: 'any', image: 'any'}]};
+const ports = [{port: 80}];
+const route = {parentRefs: [{name: 'edge', namespace: 'gateway'}], hostnames: [HELD]};
 
-/** Refused for a host that the namespace does not hold, no matter who writes it. */
-export const unheld: readonly ObjectDeed[] = [
-  {deed: 'a Challenge for another namespace’s host', object: challenge('foreign', VICTIM)},
-  {deed: 'a Challenge by DNS-01 for another namespace’s host', object: challenge('foreign-dns', VICTIM, BY_DNS)},
-  {deed: 'a Challenge for a wildcard over its host', object: challenge('wildcard', HELD, {wildcard: true})},
+/** Refused no matter who writes it. `routed`: only where Nameplate serves on a Gateway. */
+export const solvers: readonly ObjectDeed[] = [
+  {deed: 'a Pod', object: manifest('Pod', 'solver', {spec: pod}, {labels: SOLVER})},
+  {deed: 'a Service', object: manifest('Service', 'solver', {spec: {clusterIP: 'None', ports}}, {labels: SOLVER})},
+  {deed: 'an Ingress for a host that the namespace holds', object: solverIngress('solver', [{host: HELD}])},
+  {deed: 'an Ingress for every host', object: solverIngress('every', [{}])},
+];
+export const solverRoute = manifest('HTTPRoute', 'solver', {spec: route}, {labels: SOLVER});
+
+const tenantIssuer = {issuerRef: {name: 'mine', kind: 'Issuer'}};
+const defaultIssuer = {issuerRef: {name: 'mine'}};
+const BASE_DOMAIN = DEFAULT_HOST.slice(DEFAULT_HOST.indexOf('.') + 1);
+
+/** Refused no matter who writes it. */
+export const challenges: readonly ObjectDeed[] = [
+  {deed: 'an Order for a host that the namespace holds', object: order('held', [HELD])},
+  {deed: 'an Order for a default host and another host', object: order('both', [DEFAULT_HOST, HELD])},
   {
-    deed: 'a Challenge by DNS-01 for a wildcard over its host',
-    object: challenge('wildcard-dns', HELD, {wildcard: true, ...BY_DNS}),
+    deed: 'an Order for a default host and an address',
+    object: order('ip', [DEFAULT_HOST], {ipAddresses: ['192.0.2.1']}),
   },
-  {deed: 'a Challenge for an IP address', object: challenge('address', '192.0.2.1')},
-  {deed: 'a solver for another namespace’s host', object: solverIngress('foreign', [{host: VICTIM}])},
+  {deed: 'an Order for an address', object: order('address', [], {ipAddresses: ['192.0.2.1']})},
+  {deed: 'an Order for nothing', object: order('nothing', [])},
+  {deed: 'an Order for the base domain itself', object: order('base', [BASE_DOMAIN])},
+  {deed: 'an Order for a name that only ends like it', object: order('like', [`x-${BASE_DOMAIN}`])},
+  {deed: "an Order of a tenant's Issuer for a default host", object: order('tenant', [DEFAULT_HOST], tenantIssuer)},
+  {deed: 'an Order of an Issuer without a kind', object: order('no-kind', [DEFAULT_HOST], defaultIssuer)},
+  {deed: 'a Challenge for a host that the namespace holds', object: challenge('held', HELD)},
+  {deed: 'a Challenge by DNS-01 for such a host', object: challenge('held-dns', HELD, BY_DNS)},
+  {deed: "a Challenge for another namespace's host", object: challenge('foreign', VICTIM)},
+  {deed: 'a Challenge by HTTP-01 for a default host', object: challenge('default', DEFAULT_HOST)},
   {
-    deed: 'a solver for its own host and another namespace’s host',
-    object: solverIngress('both', [{host: HELD}, {host: VICTIM}]),
+    deed: 'a Challenge that calls itself DNS-01 and has a solver for HTTP-01',
+    object: challenge('mixed', DEFAULT_HOST, {type: 'DNS-01'}),
   },
-  {deed: 'a solver for every host', object: solverIngress('every', [{}])},
-  {deed: 'a solver on a Gateway for another namespace’s host', object: solverRoute('foreign', [VICTIM])},
   {
-    deed: 'a solver on a Gateway for its own host and another namespace’s host',
-    object: solverRoute('both', [HELD, VICTIM]),
+    deed: 'a Challenge by DNS-01 for a wildcard over the base domain',
+    object: challenge('wildcard', BASE_DOMAIN, {wildcard: true, ...BY_DNS}),
   },
-  {deed: 'a solver on a Gateway for every host', object: solverRoute('every')},
+  {
+    deed: "a Challenge by DNS-01 of a tenant's Issuer for a default host",
+    object: challenge('tenant', DEFAULT_HOST, {...BY_DNS, ...tenantIssuer}),
+  },
 ];
 
-const url = `${LISTED_SERVER}/1`;
-const FOR_OTHERS = 'which the order does not contain';
-
-/** What an ACME server may answer to an order for the held host, as cert-manager records it. */
-export const answers: readonly {answer: string; authorizations: readonly object[]; says?: string}[] = [
-  {answer: 'one authorization, not fetched yet', authorizations: [{url}]},
-  {answer: 'one for the host', authorizations: [{url, identifier: HELD, wildcard: false}]},
-  {answer: 'one for another host', authorizations: [{url, identifier: VICTIM}], says: FOR_OTHERS},
-  {answer: 'one for an IP address', authorizations: [{url, identifier: '192.0.2.1'}], says: FOR_OTHERS},
-  {answer: 'one for a wildcard', authorizations: [{url, identifier: HELD, wildcard: true}], says: FOR_OTHERS},
-  {
-    answer: 'one for the host and one for another host',
-    authorizations: [
-      {url, identifier: HELD},
-      {url, identifier: VICTIM},
-    ],
-    says: 'returned 2 authorizations for an order of 1 names',
-  },
-  {
-    answer: '1,000, not fetched yet',
-    authorizations: Array.from({length: 1000}, () => ({url})),
-    says: 'returned 1000 authorizations for an order of 1 names',
-  },
+/** The one way in which cert-manager may order in a tenant's namespace: in the platform's own zone. */
+export const ordersOfPlatform: readonly ObjectDeed[] = [
+  {deed: 'an Order of a ClusterIssuer for a default host', object: order('default', [DEFAULT_HOST])},
+  {deed: 'a Challenge by DNS-01 for it', object: challenge('default', DEFAULT_HOST, BY_DNS)},
 ];

@@ -49,7 +49,6 @@ const VERSIONS: Readonly<Record<string, string>> = {
   Certificate: 'cert-manager.io/v1',
   Issuer: 'cert-manager.io/v1',
   CertificateRequest: 'cert-manager.io/v1',
-  HeldHosts: 'nameplate.dev/v1alpha1',
   Order: 'acme.cert-manager.io/v1',
   Challenge: 'acme.cert-manager.io/v1',
 };

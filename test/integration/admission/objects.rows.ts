@@ -75,9 +75,9 @@ const general: readonly ObjectAttack[] = [
     says: LIST_IT,
   })),
   {
-    attack: 'an Order, which would be solved on the edge',
+    attack: 'an Order for another tenant’s host',
     object: manifest('Order', 'steal', {spec: {request: 'AA==', dnsNames: [VICTIM], issuerRef: {name: 'mine'}}}),
-    says: 'Only cert-manager may write this',
+    says: 'denied request', // of two policies, either may answer first
   },
   {
     attack: 'a Challenge',

@@ -17,13 +17,12 @@ import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {Child} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
+import {claimed} from '../operator/by-hand.ts';
 import {CLUSTER_ISSUER_NAME} from '../operator/cert-manager.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
 import {INGRESS_CLASS_NAME, type OperatorWorld, startOperatorWorld, UNHURRIED} from '../operator/operator-world.ts';
 import {DENIAL, denyWith} from '../operator/refusing-webhook.ts';
 import {THEIRS} from '../operator/theirs.ts';
-import {budgetSuite} from './budget.suite.ts';
-import {challengeSuite} from './challenge.suite.ts';
 import {signingRequest} from './signing-request.ts';
 import {startWebhook} from './webhook.ts';
 
@@ -124,7 +123,7 @@ test('what others add to a request survives our decision', async () => {
   await world.client.patch(CERTIFICATE_REQUEST, key, {metadata: {finalizers: null}});
 });
 
-test('a decision that is refused: the host and each request say so, and both continue once it is allowed', async () => {
+test('a decision that is refused: each request says so, and the host continues once it is allowed', async () => {
   const tenant = await newDomainTenant(world, 'undecided');
   const {namespace} = tenant;
   const host = tenant.host('shop');
@@ -133,8 +132,7 @@ test('a decision that is refused: the host and each request say so, and both con
   try {
     await tenant.deployedProject({primary: host});
     await tenant.createRecords(host);
-    const want = {state: 'Verified', CertificateReady: 'Refused', Ready: 'Refused'} as const;
-    await tenant.becomes(host, want, ['rejected the decision on the certificate request', DENIAL]);
+    await claimed(tenant, host);
     await makeCertificate(tenant, 'own', {dnsNames: [host], issuerRef: UNHURRIED});
     for (const prefix of [routeName(namespace, host), 'own']) {
       const found = () =>
@@ -365,10 +363,6 @@ test('a default host with its own certificate is approved', async () => {
   });
 });
 
-challengeSuite(() => world);
-
-describe('the order budget', () => budgetSuite(() => world));
-
 describe('by default', () => {
   const host = () => mallory.host('own');
 
@@ -432,9 +426,7 @@ test('an Issuer in the namespace is judged when a request uses it, however it wa
   expect(await decided(mallory, 'relay')).toMatchObject({
     type: 'Denied',
     reason: 'IssuerNotAllowed',
-    message: expect.stringContaining(
-      'names a server that the platform does not list: acme.server is https://acme.mall',
-    ),
+    message: expect.stringContaining('Issuer rogue solves challenges in this namespace'),
   });
 });
 

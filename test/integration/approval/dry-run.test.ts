@@ -1,21 +1,13 @@
 /** The operator in a cluster that adopts it: another approver decides, and the operator reports what it would deny. */
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
-import {
-  CERTIFICATE,
-  CERTIFICATE_REQUEST,
-  type CertificateRequest,
-  CHALLENGE,
-  SECRET,
-} from '../../../src/operator/model/kinds.ts';
-import {isNotFound} from '../../../src/runtime/kube/errors.ts';
+import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest, SECRET} from '../../../src/operator/model/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {Child} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
 import {CLUSTER_ISSUER_NAME} from '../operator/cert-manager.ts';
 import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
 import {installIngressClass, type OperatorWorld, startOperatorWorld, UNHURRIED} from '../operator/operator-world.ts';
-import {createChallenge} from './challenge.ts';
 import {startWebhook} from './webhook.ts';
 
 /** cert-manager retries with a backoff, and some decisions are due ten seconds after the request. */
@@ -47,7 +39,7 @@ function requestsOf(namespace: string, prefix: string): CertificateRequest[] {
   return requests.filter(({metadata}) => metadata.name.startsWith(prefix));
 }
 
-/** What the operator reports about the requests or challenges in a namespace, each text once. */
+/** What the operator reports about the requests in a namespace, each text once. */
 function warnings(namespace: string, what = 'WouldBeDenied'): string[] {
   const events = world.history.list(EVENT).filter(({regarding}) => regarding?.namespace === namespace);
   return [...new Set(events.flatMap(({reason, note}) => (reason === what ? [String(note)] : [])))];
@@ -91,30 +83,22 @@ test('a certificate that Nameplate would deny is issued, and reported', async ()
   expect(decisions).not.toContain('Denied');
 });
 
-test('a challenge and a request that Nameplate would remove stay, and are reported', async () => {
+test('an approved request that Nameplate would remove stays, and is reported', async () => {
   const host = victim.host('shop');
   const {namespace} = mallory;
-  const key = {namespace, name: 'solving'};
-  const left = () => world.operator().metric('nameplate_dry_run_challenges');
-  await createChallenge(world.client, key, host);
   const certificate = {namespace, name: 'open'};
   const spec = {secretName: 'open', issuerRef: UNHURRIED, dnsNames: [host]};
   const identity = {apiVersion: 'cert-manager.io/v1', kind: 'Certificate', metadata: certificate};
   await world.client.apply(CERTIFICATE, {...identity, spec} as never);
-  await until('both are reported', () => warnings(namespace, 'WouldBeRemoved').length === 2, PATIENCE);
-  expect(warnings(namespace, 'WouldBeRemoved').sort()).toEqual([
-    expect.stringContaining('Nameplate would remove this approved request, with its Orders and Challenges'),
+  await until('it is reported', () => warnings(namespace, 'WouldBeRemoved').length === 1, PATIENCE);
+  expect(warnings(namespace, 'WouldBeRemoved')).toEqual([
     expect.stringContaining(
-      `would remove this challenge, but this is a dry run. This namespace does not hold ${host}.`,
+      `Nameplate would remove this approved request, but this is a dry run. This namespace does not hold ${host}.`,
     ),
   ]);
-  await until('the challenge is counted', async () => (await left()) === 1);
-  const challenge = await world.client.get(CHALLENGE, key);
-  expect(challenge?.metadata).not.toHaveProperty('deletionTimestamp');
+  const open = requestsOf(namespace, 'open');
+  expect(open.map(({metadata}) => metadata.deletionTimestamp)).toEqual(open.map(() => undefined));
   await world.client.delete(CERTIFICATE, certificate);
-  await world.client.delete(CHALLENGE, key);
-  await world.client.patch(CHALLENGE, key, {metadata: {finalizers: null}}).catch(unlessNotFound);
-  await until('nothing is counted anymore', async () => (await left()) === 0);
 });
 
 test('after a restart, it judges what was decided long ago', async () => {
@@ -134,7 +118,7 @@ test('the platform team is told what is not promised meanwhile, and no approver 
   expect(world.history.list(EVENT).filter(({reason}) => reason === 'ApproverIsOn')).toEqual([]);
 });
 
-test('the operator wrote to no request and no challenge, and was refused nothing', async () => {
+test('the operator wrote to no request and no order, and was refused nothing', async () => {
   const events = await world.audit.events();
   const judged = ['certificaterequests', 'orders', 'challenges'];
   const touched = events.filter(
@@ -144,7 +128,3 @@ test('the operator wrote to no request and no challenge, and was refused nothing
   const refused = events.filter(({responseStatus}) => responseStatus?.code === 403);
   expect(refused.map(({verb, requestURI}) => `${verb} ${requestURI}`)).toEqual([]);
 });
-
-function unlessNotFound(error: unknown): void {
-  if (!isNotFound(error)) throw error;
-}

@@ -1,7 +1,6 @@
 import {expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
-import {CHALLENGE, DOMAIN, DOMAIN_CLAIM, INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
-import {until} from '../../cluster/wait.ts';
+import {DOMAIN, DOMAIN_CLAIM, INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import {INGRESS_ADDRESS, type OperatorWorld} from './operator-world.ts';
 
@@ -28,26 +27,6 @@ export function claimSuite(world: () => OperatorWorld): void {
     await holder.until('the former holder has nothing left', () => !holder.ingress(host) && !holder.certificate(host));
     expect(holder.claim(host)?.spec.namespace).toBe(other.namespace);
     expect(claimsMade(world(), host)).toBe(1);
-  });
-
-  test('a challenge that the former holder left open is withdrawn before the new holder requests its certificate', async () => {
-    const [former, next] = await tenants(world(), 'former', 'next');
-    const host = former.host('shop');
-    await former.deployedProject({primary: host});
-    await former.live(host);
-    const {client} = world();
-    await client.create(CHALLENGE, openChallenge(former.namespace, host));
-    await next.deployedProject({primary: host});
-    await next.createRecords(host);
-    await next.becomes(host, {Claimed: 'Claimed', CertificateReady: 'Waiting'}, [
-      "the former holder's certificate request",
-    ]);
-    expect(next.certificate(host)).toBeUndefined();
-    const key = {namespace: former.namespace, name: 'open'};
-    const deleted = async () => (await client.get(CHALLENGE, key))?.metadata.deletionTimestamp;
-    await until('it is withdrawn', deleted);
-    await client.patch(CHALLENGE, key, {metadata: {finalizers: null}}); // like cert-manager after its cleanup
-    await next.becomesLive(host);
   });
 
   test('two accounts that prove an apex at the same time: exactly one holds it, until its token is gone', async () => {
@@ -165,18 +144,3 @@ function keyOf(tenant: DomainTenant, host: string): string {
 }
 
 /** A challenge whose cleanup waits for the test. */
-function openChallenge(namespace: string, host: string) {
-  const url = 'https://ca.test/1';
-  const spec = {
-    url,
-    authorizationURL: url,
-    dnsName: host,
-    issuerRef: {name: 'none'},
-    key: 'a',
-    token: 'a',
-    type: 'HTTP-01',
-    solver: {http01: {ingress: {}}}, // without this, cert-manager crashes with a nil pointer
-  };
-  const metadata = {namespace, name: 'open', finalizers: ['test.nameplate.dev/cleanup']};
-  return {apiVersion: 'acme.cert-manager.io/v1', kind: 'Challenge', metadata, spec};
-}

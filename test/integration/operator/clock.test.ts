@@ -10,7 +10,6 @@ import {findCondition, timestamp} from '../../../src/api/conditions.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {bundleOperator} from '../../support/operator-process.ts';
-import {createChallenge} from '../approval/challenge.ts';
 import {signingRequest} from '../approval/signing-request.ts';
 import {claimed, issue, prepareForHand} from './by-hand.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
@@ -64,13 +63,6 @@ async function request(tenant: DomainTenant, host: string): Promise<() => string
   };
 }
 
-/** Creates a challenge like cert-manager while it solves one. */
-async function challenge(tenant: DomainTenant, host: string): Promise<void> {
-  const key = {namespace: tenant.namespace, name: 'solving'};
-  await createChallenge(world.client, key, host);
-  await world.client.patch(kinds.CHALLENGE, key, {status: {processing: true}}, {subresource: 'status'});
-}
-
 const backendOf = (tenant: DomainTenant, host: string) =>
   tenant.ingress(host)?.spec.rules[0]?.http?.paths[0]?.backend.service.name ?? '';
 
@@ -92,7 +84,6 @@ test.each([
     await next.becomes(former.host, {Claimed: 'HeldByAnotherAccount'});
     const decided = await request(solving.tenant, solving.host);
     await solving.tenant.until('the request is approved', () => decided().includes('Approved HostHeld'));
-    await challenge(solving.tenant, solving.host);
 
     await step(ms);
     try {
@@ -108,8 +99,9 @@ test.each([
         world.operator().metric('controller_runtime_reconcile_total', {controller: 'certificate-request'});
       const count = await reconciled();
       const {namespace} = solving.tenant;
-      await world.client.patch(kinds.CHALLENGE, {namespace, name: 'solving'}, {metadata: {labels: {judge: 'again'}}});
-      await until('the challenge in progress is judged again', async () => (await reconciled()) > count);
+      const judgeAgain = {metadata: {labels: {judge: 'again'}}};
+      await world.client.patch(kinds.CERTIFICATE_REQUEST, {namespace, name: 'asked'}, judgeAgain);
+      await until('the request in progress is judged again', async () => (await reconciled()) > count);
       await quiet.tenant.verify(quiet.host, `the last one, ${what}`);
       expect(decided()).toEqual(['Approved HostHeld']);
     } finally {

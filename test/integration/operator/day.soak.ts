@@ -321,7 +321,6 @@ async function stored(): Promise<Map<string, Stored>> {
   await read(kinds.DOMAIN, stateOf, domain => readyOf(domain)?.lastTransitionTime);
   await read(kinds.PROJECT, project => readyOf(project)?.reason);
   await read(kinds.DOMAIN_CLAIM, ({spec}) => (spec.releasedAt === undefined ? spec.namespace : undefined));
-  await read(kinds.HELD_HOSTS, ({spec}) => Object.keys(spec.hosts).sort().join());
   await read(kinds.SERVICE, ({metadata, spec}) => metadata.labels?.[LABEL.backend] && spec?.selector?.app);
   await read(MIDDLEWARE, ({spec}) => spec.redirectRegex.replacement);
   const backendOf = ({http}: kinds.Ingress['spec']['rules'][number]) => http?.paths[0]?.backend.service.name;
@@ -335,12 +334,10 @@ async function stored(): Promise<Map<string, Stored>> {
 function wanted(): Map<string, string> {
   const all = new Map<string, string>();
   for (const {namespace, app, projects} of tenants.values()) {
-    const held: string[] = [];
     for (const [project, hosts] of projects) {
       const backend = backendName(namespace, project, objects.PORT.number);
       const defaultHost = names.defaultHost(project, namespace);
       const holds = [...hosts].filter(host => holderOf(host) === namespace);
-      held.push(...holds);
       all.set(`Project ${namespace}/${project}`, 'Published');
       all.set(`Service ${namespace}/${backend}`, app);
       for (const host of hosts) all.set(`Domain ${namespace}/${host}`, 'Unverified HeldByAnotherAccount');
@@ -354,7 +351,6 @@ function wanted(): Map<string, string> {
         all.set(`Certificate ${route}`, host);
       }
     }
-    all.set(`HeldHosts ${namespace}/${kinds.HELD_HOSTS_NAME}`, held.sort().join());
   }
   return all;
 }

@@ -130,7 +130,6 @@ export async function startOperatorWorld(options: OperatorWorldOptions = {}): Pr
     MIDDLEWARE,
     EVENT,
     kinds.NAMESPACE,
-    kinds.HELD_HOSTS,
   ]) {
     await history.follow(kind);
   }

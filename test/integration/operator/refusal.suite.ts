@@ -153,22 +153,6 @@ export function refusalSuite(world: () => OperatorWorld): void {
     await tenant.until('the host that no Project lists is gone', () => !tenant.domain(gone) && !tenant.ingress(gone));
   });
 
-  test('a record of held hosts that is refused: the Domain that waits for it says so', async () => {
-    const tenant = await newDomainTenant(world(), 'unrecorded');
-    const {namespace} = tenant;
-    const host = tenant.host('shop');
-    const allow = await denyWith(CODE, world(), {namespace, apiGroup: 'nameplate.dev', resource: 'heldhosts'});
-    try {
-      await tenant.deployedProject({primary: host});
-      await tenant.createRecords(host);
-      const want = {state: 'Verified', Claimed: 'Claimed', CertificateReady: 'Refused', Ready: 'Refused'} as const;
-      await tenant.becomes(host, want, ['The API server rejected HeldHosts nameplate', DENIAL]);
-    } finally {
-      await allow();
-    }
-    await tenant.becomesLive(host);
-  });
-
   test('the record of a first deploy that is refused: the Project is published, and says so', async () => {
     const tenant = await newDomainTenant(world(), 'undeployed');
     const {namespace} = tenant;

@@ -129,10 +129,8 @@ export function writesSuite(world: () => OperatorWorld): void {
     await Promise.all([tenant.live(host), tenant.live(target)]);
     const {namespace} = tenant;
     const domain = {namespace, name: host};
-    const record = {namespace, name: kinds.HELD_HOSTS_NAME};
     await client.patch(kinds.DOMAIN, domain, {metadata: THEIRS});
     await client.patch(kinds.DOMAIN_CLAIM, {name: host}, {metadata: THEIRS});
-    await client.patch(kinds.HELD_HOSTS, record, {metadata: THEIRS});
     await tenant.project({primary: target, redirects: [{from: host}]});
     await tenant.until('it redirects', () => tenant.domain(host)?.spec.redirect);
     expect(tenant.domain(host)?.metadata).toMatchObject(THEIRS);
@@ -146,10 +144,6 @@ export function writesSuite(world: () => OperatorWorld): void {
     });
     expect(claim.metadata).toMatchObject(THEIRS);
     await client.patch(kinds.DOMAIN_CLAIM, {name: host}, {metadata: {finalizers: null}});
-    const recorded = () => world().history.get(kinds.HELD_HOSTS, `${namespace}/${kinds.HELD_HOSTS_NAME}`);
-    await tenant.until('the host has left the record', () => recorded()?.spec.hosts[host] === undefined);
-    expect(recorded()?.metadata).toMatchObject(THEIRS);
-    await client.patch(kinds.HELD_HOSTS, record, {metadata: {finalizers: null}});
   });
 
   test('what others add to a kept Secret and to the record of a key survives our changes', async () => {

@@ -10,7 +10,7 @@ import type {Review} from '../../../src/review/review.ts';
 import {until} from '../../cluster/wait.ts';
 import {ingressSpec} from '../../support/objects.ts';
 import {type AdmissionWorld, startAdmissionWorld} from '../admission/admission-world.ts';
-import {challenge, HELD, LISTED, solverIngress} from '../admission/challenges.ts';
+import {LISTED} from '../admission/challenges.ts';
 import {issuanceAttacks, issuanceDeeds} from '../admission/issuance.rows.ts';
 import {type Manifest, managed, manifest, OURS, TENANT} from '../admission/manifests.ts';
 import {objectAttacks, objectDeeds} from '../admission/objects.rows.ts';
@@ -20,7 +20,7 @@ const PROGRAM = join(import.meta.dirname, '../../../src/bin/review.ts');
 const KUBECTL = join(import.meta.dirname, '../../../src/bin/kubectl-nameplate.ts');
 const AUDIT = ['--set', 'admission.mode=audit'] as const;
 /** Only programs write these kinds, so the review does not judge them as a tenant's. */
-const OF_PROGRAMS = ['Order', 'Challenge', 'HeldHosts'];
+const OF_PROGRAMS = ['Order', 'Challenge'];
 
 let world: AdmissionWorld;
 
@@ -36,19 +36,7 @@ function keyOf({kind, metadata}: Manifest): string {
 }
 
 const SHOP = 'shop.example.com';
-const solverOwner = (uid: string) => ({
-  ownerReferences: [
-    {
-      apiVersion: 'acme.cert-manager.io/v1',
-      kind: 'Challenge',
-      name: 'held',
-      uid,
-      controller: true,
-      blockOwnerDeletion: true,
-    },
-  ],
-});
-/** Objects that trusted programs wrote: the operator's, and cert-manager's solvers. */
+/** Objects that the operator wrote. */
 const ofPrograms: readonly Manifest[] = [
   manifest('Service', OURS, {spec: {clusterIP: 'None', ports: [{port: 80}]}}, managed),
   manifest('Middleware', `${OURS}-https`, {spec: {redirectScheme: {scheme: 'https'}}}, managed),
@@ -96,16 +84,6 @@ beforeAll(async () => {
   const {api, act} = world;
   for (const object of [...ofPrograms, ...[...all.values()].map(row => row.object)])
     await act('admin', 'create', object);
-  await act('operator', 'create', manifest('HeldHosts', 'nameplate', {spec: {hosts: {[HELD]: 'any'}}}));
-  await until('a Challenge is allowed', () =>
-    act('admin', 'create', challenge('held', HELD)).then(
-      () => true,
-      () => false,
-    ),
-  );
-  const uid = await world.kubectl('admin', ['get', 'challenge', 'held', '-o', 'jsonpath={.metadata.uid}']);
-  const solver = solverIngress('solver', [{host: HELD}]);
-  await act('admin', 'create', {...solver, metadata: {...solver.metadata, ...solverOwner(uid)}});
   await api.kubectl('create', 'namespace', 'quiet');
 });
 afterAll(() => world?.api.stop());
@@ -139,10 +117,6 @@ describe.each([
 
   test.each(ofPrograms.map(object => ({key: keyOf(object)})))("no finding in Nameplate's own $key", ({key}) => {
     expect(found(review, TENANT).get(key)).toBeUndefined();
-  });
-
-  test("no finding in cert-manager's solver for a host that the namespace holds", () => {
-    expect(found(review, TENANT).get('Ingress solver')).toBeUndefined();
   });
 
   test('no right is left', async () => {

@@ -95,7 +95,7 @@ describe('a tenant gains nothing through the roles of its own namespace', () => 
     ['apikeys/status', 'patch'],
     ['domainclaims', 'get'],
     ['keyclaims', 'get'],
-    ['heldhosts', 'patch'],
+    ['acmeissuers', 'patch'],
     ['routes', 'manage'],
     ['plans', 'assign'],
   ])('an admin makes no Role over %s', async (resource, verb) => {

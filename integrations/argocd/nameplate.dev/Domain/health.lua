@@ -3,7 +3,6 @@ local failed = {
   Failed = true,
   GatewayUnsuitable = true,
   IssuerNotAllowed = true,
-  NamespaceFull = true,
   NoAnswer = true,
   NotAccepted = true,
   Overdue = true,

@@ -1,0 +1,105 @@
+/** The platform's accounts at the CAs: a client for each ACMEIssuer whose account exists. */
+import type {KeyObject} from 'node:crypto';
+import {AcmeClient} from '../../acme/client.ts';
+import type {Clock} from '../../base/clock.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {ACMEIssuer} from '../model/kinds.ts';
+
+/** For each request to a CA. */
+const TIMEOUT_MS = 30_000;
+/**
+ * A CA that refuses orders because of a limit does not say whose. So the account rests for as long as the CA says, but
+ * at most for this long: a limit that concerns one domain must not delay all tenants.
+ */
+const MAX_REST_MS = 60_000;
+
+export interface CaAccount {
+  readonly client: AcmeClient;
+  readonly uri: string;
+}
+
+interface Known {
+  readonly server: string;
+  readonly caBundle: string | undefined;
+  readonly thumbprint: string;
+  readonly client: AcmeClient;
+  uri?: string;
+  /** Until when no order is placed, on the monotonic clock. */
+  restsUntilMs: number;
+  /** Since when the CA has not answered, on the wall clock, and why. */
+  trouble?: {readonly sinceMs: number; readonly why: string};
+}
+
+export class CaAccounts {
+  readonly #clock: Clock;
+  readonly #userAgent: string;
+  readonly #known = new Map<string, Known>();
+
+  constructor(clock: Clock, userAgent: string) {
+    this.#clock = clock;
+    this.#userAgent = userAgent;
+  }
+
+  /** The client for the issuer, whether or not its account exists yet. */
+  clientOf({metadata: {name}, spec}: DeepReadonly<ACMEIssuer>, key: KeyObject, thumbprint: string): AcmeClient {
+    const {server, caBundle} = spec;
+    const before = this.#known.get(name);
+    if (before?.server === server && before.caBundle === caBundle && before.thumbprint === thumbprint) {
+      return before.client;
+    }
+    void before?.client.close();
+    const client = new AcmeClient({
+      directory: server,
+      key,
+      caBundle: caBundle === undefined ? undefined : Buffer.from(caBundle, 'base64').toString(),
+      timeoutMs: TIMEOUT_MS,
+      userAgent: this.#userAgent,
+    });
+    this.#known.set(name, {server, caBundle, thumbprint, client, restsUntilMs: Number.NEGATIVE_INFINITY});
+    return client;
+  }
+
+  /** The account exists. */
+  open(name: string, uri: string): void {
+    const known = this.#known.get(name);
+    if (known) known.uri = uri;
+  }
+
+  /** The CA no longer has the account, or the issuer is gone. */
+  forget(name: string): void {
+    void this.#known.get(name)?.client.close();
+    this.#known.delete(name);
+  }
+
+  /** Undefined until the account exists. */
+  get(name: string): CaAccount | undefined {
+    const {client, uri} = this.#known.get(name) ?? {};
+    return client && uri !== undefined ? {client, uri} : undefined;
+  }
+
+  rest(name: string, ms: number): void {
+    const known = this.#known.get(name);
+    if (known) known.restsUntilMs = this.#clock.monotonic() + Math.min(ms, MAX_REST_MS);
+  }
+
+  restMs(name: string): number {
+    return Math.max(0, (this.#known.get(name)?.restsUntilMs ?? 0) - this.#clock.monotonic());
+  }
+
+  /** What the last request showed; undefined: the CA answered. */
+  report(name: string, why: string | undefined): void {
+    const known = this.#known.get(name);
+    if (!known) return;
+    if (why === undefined) delete known.trouble;
+    else known.trouble = {sinceMs: known.trouble?.sinceMs ?? this.#clock.now(), why};
+  }
+
+  troubleOf(name: string): Known['trouble'] {
+    return this.#known.get(name)?.trouble;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#known.values()].map(({client}) => client.close()));
+    this.#known.clear();
+  }
+}

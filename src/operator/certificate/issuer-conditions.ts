@@ -1,0 +1,39 @@
+/** Every condition of an ACMEIssuer, with a message that says who must do what next. */
+import {conditionBuilders} from '../../api/conditions.ts';
+
+/** The closed set of reasons of each condition, the good one first; docs/conditions.md explains each of them. */
+export const ISSUER_REASONS = {
+  Ready: ['AccountReady', 'CaUnreachable', 'AccountRefused', 'AccountKeyMissing', 'BindingMissing', 'NotConfigured'],
+  Reachable: ['Answering', 'NotAnswering', 'Unknown'],
+} as const;
+
+const {Ready: ready, Reachable: reachable} = conditionBuilders(ISSUER_REASONS);
+
+export const IssuerReady = {
+  yes: (uri: string) => ready('True', 'AccountReady', `The platform's account at the CA is ${uri}.`),
+  unreachable: (why: string) =>
+    ready('False', 'CaUnreachable', `The CA does not answer: ${why}. Check spec.server and the network. ${RETRY}`),
+  refused: (why: string) =>
+    ready('False', 'AccountRefused', `The CA refuses the platform's account: ${why}. Fix the cause. ${RETRY}`),
+  keyMissing: (message: string) => ready('False', 'AccountKeyMissing', message),
+  bindingMissing: (secret: string) => {
+    const message = `The CA requires an external account binding, but ${secret}. Create it in the operator's namespace with the key that the CA shows. ${RETRY}`;
+    return ready('False', 'BindingMissing', message);
+  },
+  notConfigured: () => {
+    const message =
+      'No option of the configuration names this ACMEIssuer, so Nameplate does not use it. Name it in config.certificates.issuerRef, or delete it.';
+    return ready('False', 'NotConfigured', message);
+  },
+} as const;
+
+const RETRY = 'Nameplate will retry.';
+
+export const Reachable = {
+  yes: () => reachable('True', 'Answering', 'The CA answers.'),
+  no: (since: string, why: string) => {
+    const message = `The CA has not answered since ${since}: ${why}. Check the network and the CA's status page. No certificate is issued or renewed until it answers; Nameplate keeps trying.`;
+    return reachable('False', 'NotAnswering', message);
+  },
+  unknown: () => reachable('Unknown', 'Unknown', 'Nameplate has not reached the CA yet.'),
+} as const;

@@ -1,0 +1,111 @@
+/**
+ * The operator's world with a CA that truly validates: Pebble asks the program `challenges`, which answers for all
+ * hosts, and cert-manager only makes keys and requests.
+ */
+import {mkdir, rename, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {ACME_ISSUER, type ACMEIssuer} from '../../../src/operator/model/kinds.ts';
+import {type KubeObject, resourceType} from '../../../src/runtime/kube/object.ts';
+import {type Child, startChild} from '../../cluster/children.ts';
+import {freePorts} from '../../cluster/free-ports.ts';
+import {TARGET_DOMAIN} from '../../cluster/state.ts';
+import {until} from '../../cluster/wait.ts';
+import {type CaProxy, startCaProxy} from '../../support/ca-proxy.ts';
+import {RELEASE} from '../../support/install.ts';
+import type {OperatorProcess} from '../../support/operator-process.ts';
+import {type Pebble, type PebbleOptions, startPebble} from '../../support/pebble.ts';
+import {startWebhook} from '../approval/webhook.ts';
+import {installIngressClass, type OperatorWorld, startOperatorWorld} from '../operator/operator-world.ts';
+
+const RESPONDER = join(import.meta.dirname, '../../../src/bin/challenges.ts');
+const CONFIG_MAP = resourceType<KubeObject & {data?: Record<string, string>}>('v1', 'ConfigMap', 'configmaps');
+export const ISSUER_NAME = 'pebble';
+
+export interface CaWorld extends OperatorWorld {
+  readonly pebble: Pebble;
+  /** Between the operator and Pebble. */
+  readonly proxy: CaProxy;
+  /** Starts an operator that uses the CA. */
+  startSigner(name: string, certificates?: Readonly<Record<string, unknown>>): Promise<OperatorProcess>;
+  /** Applies the ACMEIssuer with these changes. */
+  applyIssuer(spec?: Partial<ACMEIssuer['spec']>): Promise<void>;
+  readonly responder: {stop(): Promise<void>; start(): Promise<void>};
+}
+
+export async function startCaWorld(options: PebbleOptions = {}): Promise<CaWorld> {
+  const world = await startOperatorWorld({operatorApproves: true});
+  await world.certManager.installCrds();
+  const webhook = await startWebhook(world.api, world.folder);
+  await world.certManager.start();
+  await installIngressClass(world.client);
+  await world.dns.set(`*.${TARGET_DOMAIN}`, 'A', ['127.0.0.1']);
+  const [port = 0, operationsPort = 0] = await freePorts(2);
+  const folder = join(world.folder, 'ca');
+  await mkdir(folder);
+  const pebble = await startPebble(folder, {
+    ...options,
+    dns: world.dns.addresses[0] ?? '',
+    env: {PEBBLE_VA_ALWAYS_VALID: '0', ...options.env},
+    config: {httpPort: port, tlsPort: 1, ...options.config},
+  });
+  const proxy = await startCaProxy(pebble);
+  const thumbprint = join(folder, 'thumbprint');
+  await history(world, thumbprint);
+  let responder: Child | undefined;
+  const start = async () => {
+    const argv = [process.execPath, RESPONDER, '--thumbprint', thumbprint, '--port', `${port}`];
+    responder = startChild('challenges', [...argv, '--operations-port', `${operationsPort}`], {
+      log: join(folder, 'challenges.log'),
+    });
+    await until('the responder is up', async () => (await fetch(`http://127.0.0.1:${operationsPort}/healthz`)).ok);
+  };
+  await start();
+  const applyIssuer = async (spec: Partial<ACMEIssuer['spec']> = {}) => {
+    const caBundle = Buffer.from(proxy.trust).toString('base64');
+    await world.client.apply(ACME_ISSUER, {
+      apiVersion: 'nameplate.dev/v1alpha1',
+      kind: 'ACMEIssuer',
+      metadata: {name: ISSUER_NAME},
+      ...{spec: {server: proxy.directory, caBundle, contact: ['ops@example.com'], ...spec}},
+    });
+  };
+  await world.history.follow(ACME_ISSUER);
+  await applyIssuer();
+  return {
+    ...world,
+    pebble,
+    proxy,
+    applyIssuer,
+    responder: {
+      start,
+      stop: async () => {
+        await responder?.stop();
+      },
+    },
+    startSigner: (name, certificates = {}) =>
+      world.startOperator(name, {
+        certificates: {
+          ...(world.config.certificates as object),
+          issuerRef: {name: ISSUER_NAME, kind: 'ACMEIssuer', group: 'nameplate.dev'},
+          acme: {challenges: {addresses: [`127.0.0.1:${port}`]}},
+          ...certificates,
+        },
+      }),
+    stop: async () => {
+      await Promise.all([responder?.kill(), webhook.kill()]);
+      await proxy.stop();
+      await pebble.stop();
+      await world.stop();
+    },
+  };
+}
+
+/** Does what the kubelet does with a ConfigMap that is a volume. */
+async function history(world: OperatorWorld, file: string): Promise<void> {
+  await world.history.follow(CONFIG_MAP);
+  world.history.subscribe(CONFIG_MAP, ({object}) => {
+    const {metadata, data} = object as KubeObject & {data?: Record<string, string>};
+    if (metadata.namespace !== RELEASE.namespace || metadata.name !== `${RELEASE.name}-challenges`) return;
+    void writeFile(`${file}.new`, data?.thumbprint ?? '').then(() => rename(`${file}.new`, file));
+  });
+}

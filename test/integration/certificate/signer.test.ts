@@ -1,0 +1,309 @@
+/** From a Project to a certificate that a CA has issued after it truly validated the host, whatever the CA answers. */
+import {X509Certificate} from 'node:crypto';
+import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
+import {ACME_ISSUER, CERTIFICATE_REQUEST, type CertificateRequest} from '../../../src/operator/model/kinds.ts';
+import {until} from '../../cluster/wait.ts';
+import {type CaRequestSeen, type CaResource, refusal, withMembers} from '../../support/ca-proxy.ts';
+import {signingRequest} from '../approval/signing-request.ts';
+import {type DomainTenant, newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
+import {type CaWorld, ISSUER_NAME, startCaWorld} from './ca-world.ts';
+
+let world: CaWorld;
+
+beforeAll(async () => {
+  world = await startCaWorld();
+  await world.startSigner('signer');
+}, 240_000);
+afterAll(() => world?.stop());
+afterEach(() => {
+  for (const name of Object.keys(world.proxy.switches)) delete world.proxy.switches[name as never];
+});
+
+test('a host gets its certificate from the CA, and the claim records the order', async () => {
+  const {tenant, host} = await newLiveTenant(world, 'first');
+  const {spec} = await claimWith(tenant, host, issuance => issuance?.renewal !== undefined);
+  expect(spec.orders).toEqual([expect.objectContaining({issuer: ISSUER_NAME})]);
+  expect(spec.issuance).toMatchObject({issuer: ISSUER_NAME, namespace: tenant.namespace});
+  expect(spec.issuance).not.toHaveProperty('order');
+  expect(readiness(tenant, host)).toMatchObject({status: 'True', reason: 'Issued'});
+  expect(ordersFor(host)).toHaveLength(1);
+});
+
+test('the ACMEIssuer shows the account, and whether the CA answers', async () => {
+  const {status} = world.history.get(ACME_ISSUER, ISSUER_NAME) ?? {};
+  expect(status?.accountURI).toMatch(/^https:/);
+  expect(status?.conditions).toContainEqual(expect.objectContaining({type: 'Ready', status: 'True'}));
+  expect(status?.conditions).toContainEqual(expect.objectContaining({type: 'Reachable', status: 'True'}));
+});
+
+test('no object of a challenge is ever in the namespace of a tenant', async () => {
+  const {tenant} = await newLiveTenant(world, 'clean');
+  for (const kind of ['orders.acme.cert-manager.io', 'challenges.acme.cert-manager.io']) {
+    expect(await world.api.kubectl('get', kind, '-n', tenant.namespace, '-o', 'name')).toBe('');
+  }
+});
+
+test('a failed validation leaves the request pending, is recorded with what the CA says, and a verify request tries again', async () => {
+  const {tenant, host} = await waitingTenant('failing');
+  const error = {type: 'urn:ietf:params:acme:error:unauthorized', detail: '403 "<script>alert(1)</script>"\u001b[31m'};
+  failWith(host, error);
+  await tenant.createRecords(host);
+  const {spec} = await claimWith(tenant, host, issuance => issuance?.problem !== undefined);
+  expect(spec.issuance?.problem).toMatchObject({type: 'unauthorized'});
+  expect(spec.issuance?.problem?.detail).toMatch(/^[ -~]*$/);
+  expect(spec.issuance).not.toHaveProperty('order');
+  expect(spec.failures).toHaveLength(1);
+  await tenant.until('the request is pending', () => readiness(tenant, host)?.reason === 'Pending');
+  expect(ordersFor(host)).toHaveLength(1);
+  delete world.proxy.switches.rewrite;
+  await tenant.verify(host, 'again');
+  await tenant.becomesLive(host);
+  expect(ordersFor(host)).toHaveLength(2);
+});
+
+test('a name that the CA rejects fails the request', async () => {
+  const {tenant, host} = await waitingTenant('rejected');
+  answer('newOrder', host, () => refusal(400, 'rejectedIdentifier', 'policy forbids issuing for this name'));
+  await tenant.createRecords(host);
+  await tenant.until('the request has failed', () => readiness(tenant, host)?.reason === 'Failed');
+  expect(readiness(tenant, host)?.message).toContain('rejectedIdentifier: policy forbids issuing for this name');
+});
+
+test('a rate limit holds every order of the account for as long as the CA says', async () => {
+  const first = await waitingTenant('limited');
+  const second = await waitingTenant('unlimited');
+  let refusedAtMs = 0;
+  answer('newOrder', first.host, () => {
+    if (refusedAtMs !== 0) return undefined;
+    refusedAtMs = Date.now();
+    return refusal(429, 'rateLimited', 'too many new orders', {'retry-after': '4'});
+  });
+  await first.tenant.createRecords(first.host);
+  await until('the CA has refused', () => refusedAtMs > 0);
+  const early = world.proxy.seen.length;
+  await second.tenant.createRecords(second.host);
+  await until('the next order', () => world.proxy.seen.slice(early).some(({resource}) => resource === 'newOrder'), {
+    timeoutMs: 30_000,
+  });
+  expect(Date.now() - refusedAtMs).toBeGreaterThan(3900);
+  await first.tenant.becomesLive(first.host);
+  await second.tenant.becomesLive(second.host);
+  expect(ordersFor(first.host)).toHaveLength(2);
+});
+
+test('while the CA is down, requests stay pending, the ACMEIssuer says so, and nothing needs a person afterwards', async () => {
+  const {tenant, host} = await waitingTenant('outage');
+  world.proxy.switches.down = true;
+  await tenant.createRecords(host);
+  await tenant.until('the request is pending', () =>
+    readiness(tenant, host)?.message?.startsWith('The CA does not answer'),
+  );
+  const reachable = () =>
+    world.history.get(ACME_ISSUER, ISSUER_NAME)?.status?.conditions?.find(({type}) => type === 'Reachable')?.status;
+  await until('the ACMEIssuer says so', () => reachable() === 'False', {timeoutMs: 70_000});
+  world.proxy.switches.down = false;
+  await tenant.becomesLive(host);
+  expect(tenant.claim(host)?.spec.failures ?? []).toEqual([]);
+}, 180_000);
+
+test('an order whose answer was lost is not placed twice', async () => {
+  const {tenant, host} = await waitingTenant('lost');
+  world.proxy.switches.reuseOrders = true;
+  let lost = 0;
+  answer('newOrder', host, () => (lost++ === 0 ? {kind: 'lost'} : undefined));
+  await tenant.createRecords(host);
+  await tenant.becomesLive(host);
+  expect(tenant.claim(host)?.spec.orders).toHaveLength(1);
+});
+
+test.each([
+  ['for another key', async () => await foreignChain()],
+  ['that is none', async () => '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'],
+])('a certificate %s is never published', async (what, chain) => {
+  const {tenant, host} = await waitingTenant(what === 'that is none' ? 'nonsense' : 'other-key');
+  const body = await chain();
+  world.proxy.switches.rewrite = (request, reply) => (isCertificateOf(request, host) ? {...reply, body} : reply);
+  await tenant.createRecords(host);
+  await until('the CA has sent it', () => world.proxy.seen.some(request => isCertificateOf(request, host)), {
+    timeoutMs: 30_000,
+  });
+  await tenant.until('the claim has no open order', () => {
+    const {issuance} = tenant.claim(host)?.spec ?? {};
+    return issuance !== undefined && (issuance.problem !== undefined || issuance.order === undefined);
+  });
+  const issued = tenant.certificateRequests(host).some(({object}) => {
+    const status = world.history.get(CERTIFICATE_REQUEST, `${tenant.namespace}/${object.metadata.name}`)?.status;
+    return JSON.stringify(status ?? {}).includes('"certificate"');
+  });
+  expect(issued).toBe(false);
+});
+
+test('a slow order is polled, not abandoned', async () => {
+  const {tenant, host} = await waitingTenant('slow');
+  world.proxy.switches.processingMs = 3000;
+  await tenant.createRecords(host);
+  await tenant.becomesLive(host);
+  expect(ordersFor(host)).toHaveLength(1);
+});
+
+test('a host that moves in the middle of an order gives its former holder no certificate, and the new one a new order', async () => {
+  const {tenant: former, host} = await waitingTenant('former');
+  const next = await newDomainTenant(world, 'next');
+  let isHeld = true;
+  answer('finalize', host, () => (isHeld ? refusal(503, 'serverInternal', 'later', {'retry-after': '1'}) : undefined));
+  await former.createRecords(host);
+  await claimWith(former, host, issuance => issuance?.order !== undefined);
+  await until('the order is ready', () => world.proxy.seen.some(request => isOf('finalize', request, host)), {
+    timeoutMs: 30_000,
+  });
+  await next.deployedProject({primary: host});
+  await next.createRecords(host);
+  await until('the host has moved', () => next.claim(host)?.spec.namespace === next.namespace, {timeoutMs: 60_000});
+  isHeld = false;
+  await next.becomesLive(host);
+  expect(readiness(former, host)?.status).not.toBe('True');
+  const deactivated = world.proxy.seen.filter(
+    ({resource, payload}) => resource === 'authorization' && payload.status === 'deactivated',
+  );
+  expect(deactivated.length).toBeGreaterThan(0);
+}, 180_000);
+
+test("a request that is not ours is denied, whoever's host it names", async () => {
+  const {tenant, host} = await newLiveTenant(world, 'own');
+  const name = 'mine';
+  await world.client.create(CERTIFICATE_REQUEST, {
+    apiVersion: 'cert-manager.io/v1',
+    kind: 'CertificateRequest',
+    metadata: {name, namespace: tenant.namespace},
+    spec: {
+      request: await signingRequest({names: [`DNS:${host}`]}),
+      issuerRef: {name: ISSUER_NAME, kind: 'ACMEIssuer', group: 'nameplate.dev'},
+    },
+  });
+  await tenant.until(
+    'it is denied',
+    () => condition(tenant.get(CERTIFICATE_REQUEST, name), 'Denied')?.status === 'True',
+  );
+  await tenant.until(
+    'it has ended',
+    () => condition(tenant.get(CERTIFICATE_REQUEST, name), 'Ready')?.reason === 'Denied',
+  );
+  expect(ordersFor(host)).toHaveLength(1);
+});
+
+test('the CA decides when a certificate is renewed early, and learns which one is replaced', async () => {
+  const {tenant, host} = await newLiveTenant(world, 'early');
+  const {spec} = await claimWith(tenant, host, issuance => issuance?.renewal !== undefined);
+  const before = spec.issuance?.renewal;
+  const [start, end] = [86_400_000, 43_200_000].map(ms => new Date(Date.now() - ms).toISOString());
+  world.proxy.switches.rewrite = (request, reply) =>
+    request.resource === 'renewalInfo' && request.path.includes(before ?? '-')
+      ? withMembers({...reply, status: 200}, {suggestedWindow: {start, end}})
+      : reply;
+  await world.operator().stop();
+  await world.startSigner('after');
+  await claimWith(tenant, host, issuance => issuance?.renewal !== undefined && issuance.renewal !== before);
+  expect(ordersFor(host).at(-1)?.payload).toMatchObject({replaces: before});
+  expect(tenant.claim(host)?.spec.orders?.at(-1)).toMatchObject({renewal: true});
+}, 120_000);
+
+test.each(['newOrder', 'order', 'authorization', 'challenge', 'finalize', 'certificate'] as const)(
+  'an operator that is killed at %s leaves one order, which the next one continues',
+  async resource => {
+    const {tenant, host} = await waitingTenant(`kill-${resource.toLowerCase()}`);
+    world.proxy.switches.reuseOrders = true;
+    let isDead = false;
+    answer(resource, host, () => {
+      if (isDead) return undefined;
+      isDead = true;
+      void world.operator().kill();
+      return {kind: 'lost'};
+    });
+    await tenant.createRecords(host);
+    await until('the operator is dead', () => isDead, {timeoutMs: 30_000});
+    await world.operator().exited;
+    await world.startSigner(`after-${resource}`);
+    await tenant.becomesLive(host);
+    expect(tenant.claim(host)?.spec.orders).toHaveLength(1);
+    const distinct = new Set(ordersFor(host).map(({account}) => account));
+    expect(distinct.size).toBe(1);
+  },
+  120_000,
+);
+
+/** With a Project whose records do not exist yet. */
+async function waitingTenant(name: string): Promise<{readonly tenant: DomainTenant; readonly host: string}> {
+  const tenant = await newDomainTenant(world, name);
+  const host = tenant.host('shop');
+  await tenant.deployedProject({primary: host});
+  await tenant.until('the records are shown', () => tenant.domain(host)?.status?.dns?.required);
+  return {tenant, host};
+}
+
+function claimWith(
+  tenant: DomainTenant,
+  host: string,
+  is: (issuance: NonNullable<ReturnType<DomainTenant['claim']>>['spec']['issuance']) => boolean,
+) {
+  return tenant.until(`the claim of ${host}`, () => {
+    const claim = tenant.claim(host);
+    return claim && is(claim.spec.issuance) ? claim : undefined;
+  });
+}
+
+function readiness(tenant: DomainTenant, host: string) {
+  const last = tenant.certificateRequests(host).at(-1)?.object.metadata.name ?? '';
+  return condition(tenant.get(CERTIFICATE_REQUEST, last), 'Ready');
+}
+
+function condition(request: CertificateRequest | undefined, wanted: string) {
+  return request?.status?.conditions?.find(({type}) => type === wanted);
+}
+
+function ordersFor(host: string): CaRequestSeen[] {
+  return world.proxy.seen.filter(request => request.resource === 'newOrder' && namesIn(request).includes(host));
+}
+
+function namesIn({payload}: CaRequestSeen): string[] {
+  const identifiers = (payload.identifiers ?? []) as readonly {readonly value: string}[];
+  return identifiers.map(({value}) => value);
+}
+
+/** Only one host at a time has orders in these tests, apart from those that name it. */
+function isOf(resource: CaResource, request: CaRequestSeen, host: string): boolean {
+  return request.resource === resource && (resource !== 'newOrder' || namesIn(request).includes(host));
+}
+
+function isCertificateOf(request: CaRequestSeen, host: string): boolean {
+  return isOf('certificate', request, host);
+}
+
+function answer(resource: CaResource, host: string, fault: () => ReturnType<typeof refusal> | undefined): void {
+  world.proxy.switches.fault = request => (isOf(resource, request, host) ? fault() : undefined);
+}
+
+/** The order is invalid once its challenge was accepted. */
+function failWith(_host: string, error: {readonly type: string; readonly detail: string}): void {
+  let isAccepted = false;
+  world.proxy.switches.rewrite = (request, reply) => {
+    if (request.resource === 'challenge') isAccepted = true;
+    if (!isAccepted) return reply;
+    if (request.resource === 'order') return withMembers(reply, {status: 'invalid', error});
+    if (request.resource !== 'authorization') return reply;
+    const {challenges} = JSON.parse(reply.body) as {challenges: object[]};
+    return withMembers(reply, {
+      status: 'invalid',
+      challenges: challenges.map(it => ({...it, status: 'invalid', error})),
+    });
+  };
+}
+
+/** A chain that the CA has issued for somebody else. */
+async function foreignChain(): Promise<string> {
+  const {tenant, host} = await newLiveTenant(world, 'somebody');
+  const last = tenant.certificateRequests(host).at(-1)?.object.metadata.name ?? '';
+  const request = await world.client.get(CERTIFICATE_REQUEST, {namespace: tenant.namespace, name: last});
+  const chain = Buffer.from((request?.status as {certificate?: string})?.certificate ?? '', 'base64').toString();
+  expect(new X509Certificate(chain).subjectAltName).toBe(`DNS:${host}`);
+  return chain;
+}
