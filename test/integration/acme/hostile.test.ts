@@ -4,6 +4,7 @@ import {createServer} from 'node:https';
 import type {AddressInfo} from 'node:net';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
 import type {AcmeClient} from '../../../src/acme/client.ts';
+import {until} from '../../cluster/wait.ts';
 import {type CaFault, type CaProxy, type CaResource, startCaProxy, withMembers} from '../../support/ca-proxy.ts';
 import {type Pebble, startPebble} from '../../support/pebble.ts';
 import {selfSigned} from '../../support/self-signed.ts';
@@ -223,17 +224,24 @@ test.each<CaFault['kind']>(['silence', 'slow body', 'stalled'])('%s: an answer e
   await impatient.close();
 });
 
-test('a call that waits for a connection ends with its signal, and others get their turn', async () => {
+test('a call that waits for a connection ends with its own signal, and others get their turn', async () => {
   await using tenant = await newTenant();
   const order = await tenant.client.createOrder(tenant.uri, {names: NAMES}, signal);
   proxy.switches.fault = ({resource}) => (resource === 'order' ? {kind: 'silence'} : undefined);
-  const controller = new AbortController();
-  const ended = Array.from({length: 40}, () =>
-    tenant.client.order(tenant.uri, order.url, controller.signal).catch((error: unknown) => error),
-  );
-  await expect.poll(() => proxy.seen.filter(({resource}) => resource === 'order').length).toBeGreaterThanOrEqual(16);
-  controller.abort(new Error('the end'));
-  for (const error of await Promise.all(ended)) expect(error).toMatchObject({message: 'the end'});
+  const started = () => proxy.seen.filter(({resource}) => resource === 'order').length;
+  const before = started();
+  const [busy, waiting] = [new AbortController(), new AbortController()];
+  const call = (ends: AbortSignal) => tenant.client.order(tenant.uri, order.url, ends).catch((error: unknown) => error);
+  const calls = Array.from({length: 16}, () => call(busy.signal));
+  await until('sixteen calls wait for an answer', () => started() === before + 16);
+  const queued = call(waiting.signal);
+  await new Promise(setImmediate); // By then it waits: nothing before the connection takes longer.
+  waiting.abort(new Error('the end of one'));
+  await expect(queued).resolves.toMatchObject({message: 'the end of one'});
+  expect(started()).toBe(before + 16);
+
+  busy.abort(new Error('the end of all'));
+  for (const error of await Promise.all(calls)) expect(error).toMatchObject({message: 'the end of all'});
   proxy.switches.fault = undefined;
   await expect(tenant.client.order(tenant.uri, order.url, signal)).resolves.toBeDefined();
 });
@@ -244,7 +252,7 @@ test('a client that is closed ends its calls', async () => {
   proxy.switches.fault = () => ({kind: 'silence'});
   const before = proxy.seen.length;
   const waiting = tenant.client.order(tenant.uri, order.url, signal).catch((error: unknown) => error);
-  await expect.poll(() => proxy.seen.length).toBeGreaterThan(before);
+  await until('the call waits for an answer', () => proxy.seen.length > before);
   await tenant.client.close();
   await expect(waiting).resolves.toMatchObject({name: 'CaUnreachable'});
   await expect(tenant.client.order(tenant.uri, order.url, signal)).rejects.toMatchObject({name: 'CaUnreachable'});
