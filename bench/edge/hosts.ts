@@ -81,7 +81,7 @@ const routing: RoutingConfig = {
 
 const cluster = await connect();
 const client = createTestClient(cluster.info.kubeconfig);
-const edge = cluster.info.edge === 'gateway' ? gateway(routing) : traefik(routing);
+const edge = cluster.info.edge === 'gateway' ? gateway(routing, 'challenges.edge.nameplate.test') : traefik(routing);
 const {address} = cluster.info.ingress;
 const folder = await mkdtemp(join(tmpdir(), 'bench-edge-'));
 /** The differences from the configuration of the test cluster. */

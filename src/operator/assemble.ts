@@ -22,7 +22,7 @@ import {watchEdge} from './edge/problem.ts';
 import {traefik} from './edge/traefik.ts';
 import {watchDomains} from './metrics.ts';
 import type {OperatorConfig} from './model/config.ts';
-import {DerivedNames} from './model/derived-names.ts';
+import {challengeHost, DerivedNames} from './model/derived-names.ts';
 import type {EdgeProvider} from './model/edge-provider.ts';
 import type {Operator} from './state/context.ts';
 import {FormerEdge} from './state/former-edge.ts';
@@ -35,7 +35,10 @@ import {exact} from './state/slim.ts';
 import {createStores, type Stores} from './state/stores.ts';
 import {checkPromises} from './threat-model-checks.ts';
 
-const edges = {traefik, gateway} as const;
+const edges = {
+  traefik: ({routing}: OperatorConfig) => traefik(routing),
+  gateway: ({routing, platform}: OperatorConfig) => gateway(routing, challengeHost(platform)),
+} as const;
 
 interface OperatorParts {
   readonly config: OperatorConfig;
@@ -126,9 +129,10 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
 }
 
 /** During a move, both edges. */
-function edgeOf({routing}: OperatorConfig): EdgeProvider {
-  const provider = edges[routing.provider](routing);
-  return routing.movingFrom === 'none' ? provider : moving(provider, edges[routing.movingFrom](routing), routing);
+function edgeOf(config: OperatorConfig): EdgeProvider {
+  const {routing} = config;
+  const provider = edges[routing.provider](config);
+  return routing.movingFrom === 'none' ? provider : moving(provider, edges[routing.movingFrom](config), routing);
 }
 
 function formerEdgeOf({routing, dns}: OperatorConfig, lookUp: Dns['lookUp'], clock: Clock): FormerEdge {

@@ -49,7 +49,7 @@ it('operators are killed while domains go live: all become live, and nothing is 
   for (const tenant of tenants) {
     for (const host of hostsOf(tenant)) {
       expect((await tenant.certificate(host))?.metadata.generation).toBe(1);
-      expect((await tenant.routes(host)).map(({kind}) => kind).sort()).toEqual(['Ingress', 'Ingress', 'Middleware']);
+      expect((await tenant.routes(host)).map(({kind}) => kind).sort()).toEqual(['Ingress']);
       expect(await visitor.visit(`http://${host}/`)).toMatchObject({last: {status: 200}});
     }
   }

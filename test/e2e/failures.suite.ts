@@ -102,7 +102,7 @@ export function privateConnectionWarning(): void {
     await expect(visitor.request(`https://${host}/`)).rejects.toThrow(/does not match certificate's altnames/);
     const shown = await visitor.request(`https://${host}/`, {anyCertificate: true});
     expect(shown).toMatchObject({status: 404, certificate: {names: 'DNS:*.apps.nameplate.test'}});
-    expect(await visitor.request(`http://${host}/`)).toMatchObject({status: 404});
+    expect(await visitor.request(`http://${host}/`)).toMatchObject({status: 301, location: `https://${host}/`});
     await showToCa(host);
     await tenant.reverify(host);
     await tenant.sees(host, {state: 'Live'});

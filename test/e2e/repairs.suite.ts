@@ -66,7 +66,7 @@ export function repairing(): void {
     await tenant.goLive({primary: host, redirects: [{from: old}]});
     for (const each of [host, old]) {
       const unknown = `http://${each}/.well-known/acme-challenge/x`;
-      expect(await visitor.request(unknown)).toMatchObject({status: 200});
+      expect(await visitor.request(unknown)).toMatchObject({status: 200, location: undefined});
     }
     const observed = visitor.observe(`http://${host}/`, `http://${old}/`);
     await Promise.all([host, old].map(async each => tenant.seesReissued(each, await tenant.renew(each))));

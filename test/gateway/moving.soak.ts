@@ -94,7 +94,7 @@ test('once the platform says so, the host leaves the former edge, and the next o
   const observed = visitor.observe(`https://${host}/`, `http://${host}/`);
   const {namespace} = tenant;
   await admin.patch(NAMESPACE, {name: namespace}, {metadata: {labels: {[LABEL.formerEdge]: 'remove'}}});
-  await tenant.seesRoutes(host, routes => routes.length === 3);
+  await tenant.seesRoutes(host, routes => routes.length === 2);
   await onFormer.untilGone(host);
   expect(await listAll(admin, INGRESS, {namespace})).toEqual([]);
   expect(failuresOf(await observed.stop())).toEqual([]);

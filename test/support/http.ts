@@ -76,7 +76,8 @@ export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visi
     untilGone: async host => {
       const isGone = async (url: string) => {
         const asked = request(url, {anyCertificate: true});
-        const {status, certificate} = await (url.startsWith('https:') ? asked.catch(refused) : asked);
+        if (url.startsWith('http:')) return isUnknown(host, await asked);
+        const {status, certificate} = await asked.catch(refused);
         return status === 404 && !certificate?.names.includes(host);
       };
       for (const url of urlsOf(host)) await until(`${url} is gone`, () => isGone(url), {timeoutMs: GONE_MS});
@@ -84,6 +85,11 @@ export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visi
     protocolOf: host => protocolOf({host: ingress.address, servername: host, ca}),
     observe: (...urls) => observe(urls, url => visit(url, request)),
   };
+}
+
+/** The edge redirects every host to https, and only a host with a route of its own elsewhere. */
+function isUnknown(host: string, {status, location}: Answer): boolean {
+  return status === 301 && location === `https://${host}/`;
 }
 
 /** A Gateway without a listener for the host closes the connection; Traefik presents its default certificate. */

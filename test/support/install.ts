@@ -34,6 +34,12 @@ const NAMESPACE = JSON.stringify({
   },
 });
 
+/** Of the key of the platform's account, as the challenge responder reads it. */
+export async function thumbprint({kubectl}: Pick<Cluster, 'kubectl'>): Promise<string> {
+  const {name, namespace} = RELEASE;
+  return await kubectl('-n', namespace, 'get', 'configmap', `${name}-challenges`, '-o', 'jsonpath={.data.thumbprint}');
+}
+
 /**
  * Installs or upgrades the chart, and returns once its pods are ready. The image must be loaded. `settings` are Helm's
  * `--set` arguments, such as `config.certificates.issuerRef.name=selfca`.

@@ -48,7 +48,17 @@ function routeOf(namespace: string, host = HOST, project?: string): KubeObject[]
   const name = routeName(namespace, host);
   const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};
   const backend = {name: 'np-b', project: 'shop', selector: {app: 'shop'}, port: {port: 80}};
-  const route = {namespace, name, host, tlsSecret: name, backend, owner, ...(project !== undefined && {project})};
+  const redirect = {to: 'target.example.com', status: 301 as const}; // so that it has all kinds of objects
+  const route = {
+    namespace,
+    name,
+    host,
+    tlsSecret: name,
+    backend,
+    owner,
+    redirect,
+    ...(project !== undefined && {project}),
+  };
   const built = edge.build(route).filter(({resource}) => resource.kind !== 'Service');
   return built.map(({intent}) => ({...intent, metadata: {...intent.metadata, uid: keyOf(intent)}}) as KubeObject);
 }

@@ -48,7 +48,7 @@ export interface ListenerSet extends KubeObject {
 }
 
 interface Redirect {
-  scheme?: string;
+  scheme?: 'http' | 'https';
   hostname?: string;
   path?: {type: 'ReplaceFullPath'; replaceFullPath: string};
   statusCode: RedirectStatus;
@@ -60,7 +60,7 @@ export interface HttpRoute extends KubeObject {
     parentRefs?: GatewayParentRef[];
     hostnames: string[];
     rules: {
-      matches?: {path: {type: 'Exact'; value: string}}[];
+      matches?: {path: {type: 'Exact' | 'PathPrefix'; value: string}}[];
       filters?: {type: string; requestRedirect: Redirect}[];
       backendRefs?: {name: string; port: number}[];
     }[];

@@ -11,7 +11,7 @@ const CONTROLLER = 'example.com/edge';
 const PLATFORM = {group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'platform', namespace: 'edge'};
 
 function edgeWith(supportedFeatures: readonly string[] = []) {
-  return gateway({...ON_GATEWAY, gateway: {...ON_GATEWAY.gateway, supportedFeatures}});
+  return gateway({...ON_GATEWAY, gateway: {...ON_GATEWAY.gateway, supportedFeatures}}, 'challenges.edge.test');
 }
 
 const edge = edgeWith();
@@ -41,7 +41,7 @@ function built(of: HostRoute) {
     service: find(SERVICE, 'np-b'),
     set: find(LISTENER_SET, 'np-a') as ListenerSet | undefined,
     https: find(HTTP_ROUTE, 'np-a') as HttpRoute,
-    http: find(HTTP_ROUTE, 'np-a-http') as HttpRoute,
+    http: find(HTTP_ROUTE, 'np-a-http') as HttpRoute | undefined,
   };
 }
 
@@ -51,7 +51,7 @@ const toHttps = (hostname: string, statusCode: number) => [
 
 test('a host that serves: the listener that takes it comes last', () => {
   const {kinds, service, set, https, http} = built(route);
-  expect(kinds).toEqual([SERVICE, HTTP_ROUTE, HTTP_ROUTE, LISTENER_SET]);
+  expect(kinds).toEqual([SERVICE, HTTP_ROUTE, LISTENER_SET]);
   expect(service).toMatchObject({spec: {clusterIP: 'None', selector: {app: 'shop'}}});
   expect(set?.spec).toEqual({
     parentRef: PLATFORM,
@@ -69,21 +69,29 @@ test('a host that serves: the listener that takes it comes last', () => {
   const own = {group: 'gateway.networking.k8s.io', kind: 'ListenerSet', name: 'np-a', sectionName: 'https'};
   const rules = [{backendRefs: [{name: 'np-b', port: 80}]}];
   expect(https.spec).toEqual({parentRefs: [own], hostnames: ['a.test'], rules});
-  const shared = {...PLATFORM, sectionName: 'http'};
-  expect(http.spec).toEqual({parentRefs: [shared], hostnames: ['a.test'], rules: toHttps('a.test', 301)});
+  expect(http, 'the platform redirects all hosts that serve').toBeUndefined();
 });
 
 test('a host that redirects takes one hop from http and from https, and needs no Service', () => {
   const {kinds, https, http} = built(redirecting);
   expect(kinds).toEqual([HTTP_ROUTE, HTTP_ROUTE, LISTENER_SET]);
   expect(https.spec.rules).toEqual(toHttps('b.test', 308));
-  expect(http.spec.rules).toEqual(toHttps('b.test', 308));
+  const challenge = {scheme: 'http', hostname: 'challenges.edge.test', statusCode: 302};
+  const forChallenges = {
+    matches: [{path: {type: 'PathPrefix', value: '/.well-known/acme-challenge/'}}],
+    filters: [{type: 'RequestRedirect', requestRedirect: challenge}],
+  };
+  expect(http?.spec).toEqual({
+    parentRefs: [{...PLATFORM, sectionName: 'http'}],
+    hostnames: ['a.test'],
+    rules: [forChallenges, ...toHttps('b.test', 308)],
+  });
 });
 
 test('a default host without its own certificate attaches to the https listener of the Gateway', () => {
   const {tlsSecret: _, ...shared} = route;
   const {kinds, https} = built({...shared, project: 'shop'});
-  expect(kinds).toEqual([SERVICE, HTTP_ROUTE, HTTP_ROUTE]);
+  expect(kinds).toEqual([SERVICE, HTTP_ROUTE]);
   expect(https.spec.parentRefs).toEqual([{...PLATFORM, sectionName: 'https'}]);
 });
 
@@ -101,10 +109,10 @@ test('what is emptied matches no request, counts as not published, and is not ch
     const kept = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
     return {...object, spec: kept} as unknown as KubeObject;
   });
-  expect(emptied.map(object => edge.emptied(object))).toEqual([undefined, undefined, undefined, undefined]);
+  expect(emptied.map(object => edge.emptied(object))).toEqual([undefined, undefined, undefined]);
   expect(publishedRoute(edge, emptied)).toBeUndefined();
-  expect(emptied[3]).toMatchObject({spec: {listeners: [{hostname: 'np-a.invalid'}]}});
-  expect(emptied[2]).not.toHaveProperty('spec.parentRefs');
+  expect(emptied[2]).toMatchObject({spec: {listeners: [{hostname: 'np-a.invalid'}]}});
+  expect(emptied[1]).not.toHaveProperty('spec.parentRefs');
 });
 
 describe('the status codes of redirects', () => {
@@ -185,7 +193,7 @@ describe('the verdict', () => {
     http: Readonly<Record<string, Reported>> = {},
     controllerName = CONTROLLER,
   ): KubeObject[] {
-    return edge.build(route).map(({intent}) => {
+    return edge.build(redirecting).map(({intent}) => {
       const object = {...intent, metadata: {...intent.metadata, generation: GENERATION}} as KubeObject;
       if (object.kind === 'Service') return object;
       if (object.kind === 'ListenerSet') {
@@ -247,7 +255,7 @@ describe('the verdict', () => {
   });
 
   test('what no controller, or only another one, has seen is pending', () => {
-    const unseen = edge.build(route).map(({intent}) => intent);
+    const unseen = edge.build(redirecting).map(({intent}) => intent);
     expect(verdicts(unseen)).toMatchObject({kind: 'pending', what: 'ListenerSet np-a'});
     expect(verdicts(reported({}, {}, 'example.com/former'))).toMatchObject({
       kind: 'pending',

@@ -1,9 +1,10 @@
 /**
  * Any implementation of Gateway API with ListenerSets. https://gateway-api.sigs.k8s.io
  *
- * A host has a ListenerSet with an https listener, and two HTTPRoutes: `np-…` on it, and `np-…-http` on the http
- * listener of the platform's Gateway. An http listener for each host would take its ACME challenges off the shared
- * listener.
+ * A host has a ListenerSet with an https listener, and an HTTPRoute `np-…` on it. If it redirects, it also has
+ * `np-…-http` on the http listener of the platform's Gateway; otherwise, the platform's route without a host name
+ * redirects it to HTTPS. A host with any route of its own on port 80 never falls through to that one, so such a
+ * route also says where challenges are answered. An http listener for each host would take it off the shared listener.
  */
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../model/config.ts';
@@ -33,8 +34,10 @@ import {backendService, routeMetadata} from './route-objects.ts';
 
 /** Everything that this file writes needs these; both are Extended. */
 const REQUIRED = ['ListenerSet', 'HTTPRouteSchemeRedirect'];
+const CHALLENGE_PATH = '/.well-known/acme-challenge/';
 
-export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
+/** `challengeHost`: no host of a tenant, so that only the platform's route without a host name serves it. */
+export function gateway({gateway: config}: RoutingConfig, challengeHost: string): EdgeProvider {
   const {namespace, name, httpListener, httpsListener} = config;
   const shown = `${namespace}/${name}`;
   const platformGateway = {group: GATEWAY_GROUP, kind: GATEWAY.kind, name, namespace};
@@ -54,8 +57,20 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
     // The ListenerSet comes last: from then on, no other listener serves the host.
     build: route => [
       ...(route.redirect ? [] : [backendService(route)]),
-      httpRoute(route, route.name, httpsParents(route)),
-      httpRoute(route, `${route.name}-http`, [{...platformGateway, sectionName: httpListener}]),
+      httpRoute(route, route.name, httpsParents(route), [
+        ...(route.proof !== undefined && !route.redirect ? [probeRule(route.proof)] : []),
+        route.redirect ? redirectRule(route.redirect) : backendRule(route),
+      ]),
+      ...(route.redirect
+        ? [
+            httpRoute(
+              route,
+              `${route.name}-http`,
+              [{...platformGateway, sectionName: httpListener}],
+              [challengeRule(challengeHost), redirectRule(route.redirect)],
+            ),
+          ]
+        : []),
       ...(route.tlsSecret === undefined ? [] : [listenerSet(route, route.tlsSecret)]),
     ],
     backends,
@@ -153,30 +168,37 @@ export function gateway({gateway: config}: RoutingConfig): EdgeProvider {
   }
 }
 
-function httpRoute(route: HostRoute, name: string, parentRefs: GatewayParentRef[]): RouteObject {
-  const {host, redirect, backend, proof} = route;
-  const serves = name === route.name && !redirect;
-  const requestRedirect = {
-    scheme: 'https',
-    hostname: redirect?.to ?? host,
-    statusCode: redirect?.status ?? 301,
-  } as const;
+type Rule = HttpRoute['spec']['rules'][number];
+
+function httpRoute(route: HostRoute, name: string, parentRefs: GatewayParentRef[], rules: Rule[]): RouteObject {
   const intent: HttpRoute = {
     apiVersion: `${GATEWAY_GROUP}/v1`,
     kind: HTTP_ROUTE.kind,
     metadata: routeMetadata(route, name),
-    spec: {
-      parentRefs,
-      hostnames: [host],
-      rules: [
-        ...(serves && proof !== undefined ? [probeRule(proof)] : []),
-        serves
-          ? {backendRefs: [{name: backend.name, port: backend.port.port}]}
-          : {filters: [{type: 'RequestRedirect', requestRedirect}]},
-      ],
-    },
+    spec: {parentRefs, hostnames: [route.host], rules},
   };
   return {resource: HTTP_ROUTE, intent};
+}
+
+function backendRule({backend}: HostRoute): Rule {
+  return {backendRefs: [{name: backend.name, port: backend.port.port}]};
+}
+
+function redirectRule({to, status}: NonNullable<HostRoute['redirect']>): Rule {
+  const requestRedirect = {scheme: 'https', hostname: to, statusCode: status} as const;
+  return {filters: [{type: 'RequestRedirect', requestRedirect}]};
+}
+
+/**
+ * The responder is in another namespace, and a reference to it would need a ReferenceGrant for each namespace. CAs
+ * follow redirects to port 80. A solver route of cert-manager has the exact path, so it comes first.
+ */
+function challengeRule(challengeHost: string): Rule {
+  const requestRedirect = {scheme: 'http', hostname: challengeHost, statusCode: 302} as const;
+  return {
+    matches: [{path: {type: 'PathPrefix', value: CHALLENGE_PATH}}],
+    filters: [{type: 'RequestRedirect', requestRedirect}],
+  };
 }
 
 function backends(object: DeepReadonly<KubeObject>): string[] {
@@ -186,7 +208,7 @@ function backends(object: DeepReadonly<KubeObject>): string[] {
 }
 
 /** Answered by the edge itself: the project's pods neither see a probe nor can imitate the answer. */
-function probeRule(proof: string): HttpRoute['spec']['rules'][number] {
+function probeRule(proof: string): Rule {
   const path = {type: 'ReplaceFullPath', replaceFullPath: `${PROBE_PATH}/${proof}`} as const;
   return {
     matches: [{path: {type: 'Exact', value: PROBE_PATH}}],

@@ -33,6 +33,7 @@ export function moving(next: EdgeProvider, former: EdgeProvider, {edgeAddresses}
     },
     isOnFormer: ({kind}) => !ofNext.has(kind),
     backends: object => ownerOf(object).backends(object),
+    refersTo: object => ownerOf(object).refersTo?.(object) ?? [],
     emptied: object => ownerOf(object).emptied(object),
     statusOf: object => (ofNext.has(object.kind) ? statusOf(object) : undefined),
     addresses: platform => servedBy.addresses?.(platform) ?? [],

@@ -9,11 +9,12 @@ import {memoryCaches} from '../../../test/support/memory-caches.ts';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {LABEL} from '../../api/names.ts';
 import {Corrections} from '../../runtime/apply/corrections.ts';
+import {withoutNulls} from '../../runtime/apply/merge-patch.ts';
 import type {Store} from '../../runtime/cache/store.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
 import {backendName, routeName} from '../model/derived-names.ts';
-import type {EdgeProvider} from '../model/edge-provider.ts';
+import type {EdgeProvider, HostRoute} from '../model/edge-provider.ts';
 import {INGRESS, SERVICE} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {KnownSince} from '../state/known-since.ts';
@@ -86,21 +87,19 @@ function connect(to: EdgeProvider): void {
   sweep = name => reconcile(`${NAMESPACE}/${name}`, {client, signal} as unknown as ReconcileContext);
 }
 
-/** RFC 7396, without deletions. */
+/** RFC 7396. */
 function patched(value: unknown, patch: unknown): unknown {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
   const before = (value ?? {}) as Record<string, unknown>;
-  return {
-    ...before,
-    ...Object.fromEntries(Object.entries(patch).map(([key, part]) => [key, patched(before[key], part)])),
-  };
+  const parts = Object.entries(patch).map(([key, part]) => [key, patched(before[key], part)]);
+  return withoutNulls({...before, ...Object.fromEntries(parts)});
 }
 
-function publish(host: string, port = 80) {
+function publish(host: string, port = 80, redirect?: HostRoute['redirect']) {
   const name = routeName(NAMESPACE, host);
   const backend = {name: backendName(NAMESPACE, 'shop', port), project: 'shop', selector: {app: 'shop'}, port: {port}};
   const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};
-  const route = {namespace: NAMESPACE, name, host, tlsSecret: name, backend, owner};
+  const route = {namespace: NAMESPACE, name, host, tlsSecret: name, backend, owner, ...(redirect && {redirect})};
   return publishRoute(context, route);
 }
 
@@ -110,7 +109,7 @@ function putFormerRoute(host: string): string {
   const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};
   const backend = {name, project: 'shop', selector: {app: 'shop'}, port: {port: 80}};
   const route = {namespace: NAMESPACE, name, host, tlsSecret: name, backend, owner};
-  for (const {intent} of edge.build(route)) put(intent as KubeObject);
+  for (const {intent} of edge.build(route)) put(withoutNulls(intent) as KubeObject);
   return name;
 }
 
@@ -127,7 +126,7 @@ test('a hundred hosts of a project use one Service', async () => {
   expect(services()).toHaveLength(1);
   expect(services()[0]?.metadata.labels?.[LABEL.backend]).toBe('shop');
   expect(services()[0]?.metadata.ownerReferences).toBeUndefined();
-  expect(writes).toHaveLength(1 + 100 * 3);
+  expect(writes).toHaveLength(1 + 100);
 });
 
 test('an object that another program keeps changing is corrected a few times, and then only after a pause', async () => {
@@ -160,6 +159,47 @@ test('while an object that another program keeps deleting is not created again, 
   await clock.advance(1000);
   expect(await publish('a.example.com')).toMatchObject({kind: 'accepted', contested: {note: contested.note}});
   expect(writes).toEqual([`create Ingress ${name}`]);
+});
+
+describe('a host that becomes a redirect', () => {
+  const host = 'a.example.com';
+  const name = routeName(NAMESPACE, host);
+  const redirect = {to: 'b.example.com', status: 301} as const;
+  const middlewareOf = () =>
+    ingressOf(host)?.metadata.annotations?.['traefik.ingress.kubernetes.io/router.middlewares'];
+
+  test('keeps serving until the edge has had time to read the Middleware', async () => {
+    await publish(host);
+    writes.length = 0;
+    const waiting = {kind: 'waiting', on: `the edge to read Middleware ${name}-https`};
+    expect(await publish(host, 80, redirect)).toEqual(waiting);
+    await clock.advance(edge.settleMs - 1);
+    expect(await publish(host, 80, redirect)).toEqual(waiting);
+    expect(writes).toEqual([`create Middleware ${name}-https`]);
+    expect(middlewareOf()).toBeUndefined();
+    await clock.advance(1);
+    expect(await publish(host, 80, redirect)).toEqual({kind: 'accepted'});
+    expect(writes.slice(1)).toEqual([`patch Ingress ${name}`, `create Ingress ${name}-http`]);
+    expect(middlewareOf()).toBe(`${NAMESPACE}-${name}-https@kubernetescrd`);
+  });
+
+  test('and serves again: the Middleware stays until the edge has had time to read that nothing needs it', async () => {
+    await publish(host, 80, redirect);
+    writes.length = 0;
+    expect(await publish(host)).toEqual({kind: 'accepted', movesAtMs: clock.now() + edge.settleMs});
+    expect(writes).toEqual([`patch Ingress ${name}`, `delete Ingress ${name}-http`]);
+    expect(middlewareOf()).toBeUndefined();
+    await clock.advance(edge.settleMs - 1);
+    expect(await publish(host)).toEqual({kind: 'accepted', movesAtMs: clock.now() + 1});
+    await clock.advance(1);
+    expect(await publish(host)).toEqual({kind: 'accepted'});
+    expect(writes.slice(2)).toEqual([`delete Middleware ${name}-https`]);
+  });
+
+  test('immediately, if it was not published', async () => {
+    expect(await publish(host, 80, redirect)).toEqual({kind: 'accepted'});
+    expect(writes.at(-1)).toBe(`create Ingress ${name}-http`);
+  });
 });
 
 test('an object that the operator has deleted itself is created again immediately', async () => {
@@ -242,10 +282,13 @@ test('a Service that a route uses again is not deleted', async () => {
 describe('a default host on a Gateway', () => {
   const host = 'shop.apps.example.net';
   const name = routeName(NAMESPACE, host);
-  const gatewayEdge = gateway({
-    ...config.routing,
-    gateway: {...config.routing.gateway, namespace: 'edge', name: 'platform'},
-  });
+  const gatewayEdge = gateway(
+    {
+      ...config.routing,
+      gateway: {...config.routing.gateway, namespace: 'edge', name: 'platform'},
+    },
+    'challenges.edge.test',
+  );
 
   /**
    * Publishes a default host with its own certificate, or with that of the Gateway's listener for all default hosts.

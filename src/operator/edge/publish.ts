@@ -17,7 +17,7 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
 
 /**
  * The state of a route's objects. `waiting`: what must happen before anything else is written. `movesAtMs`: when the
- * route may change to its new Service; until then, it stays as it is.
+ * next change is due, because the edge needs time to read what was written; until then, the route stays as it is.
  */
 export type Publication =
   | (RouteVerdict & {readonly movesAtMs?: number; readonly contested?: Contested})
@@ -54,7 +54,11 @@ export async function publishRoute(context: Context, route: HostRoute): Promise<
       const contested = contestedOf(context, [intent]);
       return {kind: 'waiting', on: `${intent.kind} ${intent.metadata.name}`, ...(contested && {contested})};
     }
-    const leftMs = resource === SERVICE ? settlesInMs(context, routeKey, object) : 0;
+    const leftMs = settlesInMs(context, routeKey, wanted, object);
+    // With another Service, the route still does what is wanted of it; otherwise, it does not yet.
+    if (leftMs > 0 && resource !== SERVICE) {
+      return {kind: 'waiting', on: `the edge to read ${object.kind} ${object.metadata.name}`};
+    }
     if (leftMs > 0) {
       const movesAtMs = context.clock.now() + leftMs;
       return {...context.edge.verdict(routeObjects(context.stores, routeKey), context.stores.platform), movesAtMs};
@@ -65,9 +69,35 @@ export async function publishRoute(context: Context, route: HostRoute): Promise<
   // A Service that the route no longer uses is deleted once the edge certainly has the new route.
   const isKept = ({kind, metadata}: DeepReadonly<KubeObject>) =>
     kind === SERVICE.kind || kept.has(`${kind}/${metadata.name}`);
-  await deleteRoutes(context, routeKey, async () => true, isKept);
+  const left = stillReferred(context, routeKey, applied, isKept);
+  await deleteRoutes(
+    context,
+    routeKey,
+    async () => true,
+    object => isKept(object) || left.objects.has(object),
+  );
   const contested = contestedOf(context, applied);
-  return {...context.edge.verdict(applied, context.stores.platform), ...(contested && {contested})};
+  return {
+    ...context.edge.verdict(applied, context.stores.platform),
+    ...(left.objects.size > 0 && {movesAtMs: context.clock.now() + left.ms}),
+    ...(contested && {contested}),
+  };
+}
+
+/** The objects that the edge may still need, although nothing refers to them anymore, and for how long. */
+function stillReferred(
+  {stores, edge, knownSince, clock}: Context,
+  routeKey: string,
+  applied: readonly DeepReadonly<KubeObject>[],
+  isKept: (object: DeepReadonly<KubeObject>) => boolean,
+): {readonly objects: ReadonlySet<DeepReadonly<KubeObject>>; readonly ms: number} {
+  const none = {objects: new Set<DeepReadonly<KubeObject>>(), ms: 0};
+  const leftover = routeObjects(stores, routeKey).filter(object => !isKept(object) && !edge.emptied(object));
+  if (leftover.length === 0) return none;
+  // The hash of what was applied last, because a change of an annotation does not change the generation.
+  const versions = applied.map(({metadata}) => `${metadata.uid} ${metadata.annotations?.[ANNOTATION.appliedHash]}`);
+  const ms = Math.max(0, ...versions.map(version => knownSince.leftMs(version, clock.now(), edge.settleMs)));
+  return ms > 0 ? {objects: new Set(leftover), ms} : none;
 }
 
 /** How long the edge may take to accept a change of a route before the host counts as not served. */
@@ -125,12 +155,26 @@ export function earliest(...timesMs: readonly (number | undefined)[]): number | 
   return known.length > 0 ? Math.min(...known) : undefined;
 }
 
-/** How soon a route that uses another Service may move to this one: not before the edge has this one's endpoints. */
-function settlesInMs(context: Context, routeKey: string, service: DeepReadonly<KubeObject>): number {
+/**
+ * How soon a route that is published may refer to this object: not before the edge has read it, and a Service's
+ * endpoints.
+ */
+function settlesInMs(
+  context: Context,
+  routeKey: string,
+  wanted: readonly RouteObject[],
+  object: DeepReadonly<KubeObject>,
+): number {
   const {stores, edge} = context;
-  const used = routeObjects(stores, routeKey).flatMap(object => edge.backends(object));
-  const moves = used.length > 0 && !used.includes(service.metadata.name);
-  return moves ? settlingMs(context, [service]) : 0;
+  const referred = (by: DeepReadonly<KubeObject>) => [
+    ...edge.backends(by).map(name => `${SERVICE.kind}/${name}`),
+    ...(edge.refersTo?.(by) ?? []),
+  ];
+  const id = `${object.kind}/${object.metadata.name}`;
+  const isWanted = wanted.some(({intent}) => referred(intent as DeepReadonly<KubeObject>).includes(id));
+  if (!isWanted) return 0;
+  const used = routeObjects(stores, routeKey).flatMap(referred);
+  return used.length > 0 && !used.includes(id) ? settlingMs(context, [object]) : 0;
 }
 
 /** How long until the edge certainly has read these objects. */

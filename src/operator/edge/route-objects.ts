@@ -7,8 +7,8 @@ import {SERVICE, type Service} from '../model/kinds.ts';
 
 const REDIRECT_TO = ANNOTATION.redirectTo;
 
-/** The metadata of every object of a route. */
-export function routeMetadata(route: HostRoute, name: string, annotations: Record<string, string> = {}) {
+/** The metadata of every object of a route. An annotation that is null is removed. */
+export function routeMetadata(route: HostRoute, name: string, annotations: Record<string, string | null> = {}) {
   return {
     name,
     namespace: route.namespace,

@@ -1,5 +1,6 @@
 import {expect, test} from 'vitest';
 import {ON_GATEWAY, ROUTE as route} from '../../../test/support/edge.ts';
+import {withoutNulls} from '../../runtime/apply/merge-patch.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
 import type {HostRoute} from '../model/edge-provider.ts';
 import {INGRESS, type Ingress, SERVICE} from '../model/kinds.ts';
@@ -20,67 +21,77 @@ function redirected(of: HostRoute, url: string): {to: string; permanent: boolean
 }
 
 test.each([
-  ['http://a.test/', 'https://a.test/'],
-  ['http://a.test/x/y?z=1&w=%2F', 'https://a.test/x/y?z=1&w=%2F'],
-  ['http://a.test:8000//evil.test/x', 'https://a.test//evil.test/x'],
-  ['http://evil.test@a.test/', 'https://a.test/'],
-])('a host that serves answers %s with %s', (url, to) => {
-  expect(redirected(route, url)).toEqual({to, permanent: true});
-});
-
-test('a host that serves does not redirect HTTPS', () => {
-  expect(redirected(route, 'https://a.test/x')).toBeUndefined();
-});
-
-test.each([
   ['http://a.test/x?y=1', 'https://b.test/x?y=1'],
   ['https://a.test/x?y=1', 'https://b.test/x?y=1'],
   ['https://a.test/https://evil.test/', 'https://b.test/https://evil.test/'],
   ['https://a.test/$1', 'https://b.test/$1'],
+  ['http://a.test/x/y?z=1&w=%2F', 'https://b.test/x/y?z=1&w=%2F'],
+  ['http://a.test:8000//evil.test/x', 'https://b.test//evil.test/x'],
+  ['http://evil.test@a.test/', 'https://b.test/'],
 ])('a redirect answers %s with %s, in one hop', (url, to) => {
   expect(redirected({...route, redirect: {to: 'b.test', status: 301}}, url)).toEqual({to, permanent: true});
   expect(redirected({...route, redirect: {to: 'b.test', status: 302}}, url)).toEqual({to, permanent: false});
 });
 
-test('a host has one Ingress for each entry point; the Service and the Middleware that both name come first', () => {
-  const [service, middleware, ...rest] = edge.build(route);
+const redirecting: HostRoute = {...route, redirect: {to: 'b.test', status: 301}};
+const ROUTER = 'traefik.ingress.kubernetes.io/router';
+
+function ingressesOf(of: HostRoute) {
+  const found = edge.build(of).filter(({resource}) => resource === INGRESS);
+  return found.map(({intent}) => {
+    const {metadata, spec} = intent as Ingress;
+    return {
+      name: metadata.name,
+      entryPoint: metadata.annotations?.[`${ROUTER}.entrypoints`],
+      priority: metadata.annotations?.[`${ROUTER}.priority`],
+      middlewares: metadata.annotations?.[`${ROUTER}.middlewares`],
+      secret: spec.tls?.[0]?.secretName,
+      rules: spec.rules,
+    };
+  });
+}
+
+const rules = [
+  {
+    host: 'a.test',
+    http: {paths: [{path: '/', pathType: 'Prefix', backend: {service: {name: 'np-b', port: {number: 80}}}}]},
+  },
+];
+
+test('a host that serves has its Service and one Ingress, because the platform redirects all hosts to HTTPS', () => {
+  const [service, ...others] = edge.build(route);
   expect(service?.resource).toBe(SERVICE);
   expect(service?.intent).toMatchObject({
     metadata: {name: 'np-b'},
     spec: {clusterIP: 'None', selector: {app: 'shop'}, ports: [{name: 'http', port: 80, targetPort: 8080}]},
   });
-  expect(middleware?.intent.metadata.name).toBe('np-a-https');
-  const ingresses = rest.map(({resource, intent}) => {
-    expect(resource).toBe(INGRESS);
-    return intent as Ingress;
-  });
-  const shown = ingresses.map(({metadata, spec}) => ({
-    name: metadata.name,
-    entryPoint: metadata.annotations?.['traefik.ingress.kubernetes.io/router.entrypoints'],
-    middlewares: metadata.annotations?.['traefik.ingress.kubernetes.io/router.middlewares'],
-    secret: spec.tls?.[0]?.secretName,
-    rules: spec.rules,
-  }));
-  const rules = [
-    {
-      host: 'a.test',
-      http: {paths: [{path: '/', pathType: 'Prefix', backend: {service: {name: 'np-b', port: {number: 80}}}}]},
-    },
-  ];
-  const middlewares = 'acme-np-a-https@kubernetescrd';
-  expect(shown).toEqual([
-    {name: 'np-a', entryPoint: 'websecure', middlewares, secret: 'np-a', rules},
-    {name: 'np-a-http', entryPoint: 'web', middlewares, secret: undefined, rules},
+  expect(others).toHaveLength(1);
+  // Null removes the Middleware of a redirect that it was.
+  expect(ingressesOf(route)).toEqual([
+    {name: 'np-a', entryPoint: 'websecure', priority: undefined, middlewares: null, secret: 'np-a', rules},
   ]);
 });
 
-test('from serving to redirecting only the rule and the note of the target change, no name', () => {
-  const names = (of: HostRoute) => edge.build(of).map(({intent}) => intent.metadata.name);
-  expect(names({...route, redirect: {to: 'b.test', status: 301}})).toEqual(names(route));
+test('a redirect has one Ingress for each entry point, after the Middleware that both name', () => {
+  const kinds = edge.build(redirecting).map(({resource}) => resource);
+  expect(kinds).toEqual([SERVICE, MIDDLEWARE, INGRESS, INGRESS]);
+  const middlewares = 'acme-np-a-https@kubernetescrd';
+  expect(ingressesOf(redirecting)).toEqual([
+    {name: 'np-a', entryPoint: 'websecure', priority: undefined, middlewares, secret: 'np-a', rules},
+    {name: 'np-a-http', entryPoint: 'web', priority: '2', middlewares, secret: undefined, rules},
+  ]);
+});
+
+test('the Ingresses of a redirect refer to its Middleware, and nothing else does', () => {
+  const refersTo = (of: HostRoute) => edge.build(of).map(({intent}) => edge.refersTo?.(intent as KubeObject));
+  const middleware = ['Middleware/np-a-https'];
+  expect(refersTo(redirecting)).toEqual([[], [], middleware, middleware]);
+  const served = edge.build(route).map(({intent}) => withoutNulls(intent) as KubeObject);
+  expect(served.map(object => edge.refersTo?.(object))).toEqual([[], []]);
 });
 
 test('an emptied Ingress has no path, no certificate, and no default backend, and is not changed again', () => {
-  const [service, , ...ingresses] = edge.build(route).map(({intent}) => intent);
+  const [service, , ...ingresses] = edge.build(redirecting).map(({intent}) => intent);
   expect(service && edge.emptied(service)).toBeUndefined();
   for (const ingress of ingresses as Ingress[]) {
     const patch = edge.emptied(ingress);

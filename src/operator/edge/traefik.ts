@@ -2,8 +2,11 @@
  * Traefik 3 through Ingress and its Middleware.
  * https://doc.traefik.io/traefik/reference/routing-configuration/kubernetes/ingress/
  *
- * A router with TLS serves only HTTPS, so each host has two Ingresses: `np-…` on the HTTPS entry point and
- * `np-…-http` on the HTTP one. cert-manager's solver Ingress has a longer rule, so it takes precedence over both.
+ * A host has an Ingress `np-…` on the HTTPS entry point. If it redirects, it also has `np-…-http` on the HTTP one,
+ * because a router with TLS serves only HTTPS, and a Middleware for both; otherwise, the platform's Ingress without
+ * a host redirects it to HTTPS. On the HTTP entry point, priorities are written: that redirect has 1, these routes
+ * have 2, challenges 3. cert-manager's solver Ingress has the length of its rule, so it takes precedence over all of
+ * them.
  */
 import {type DeepReadonly, type KubeObject, resourceType} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../model/config.ts';
@@ -20,6 +23,9 @@ export interface Middleware extends KubeObject {
 export const MIDDLEWARE = resourceType<Middleware>('traefik.io/v1alpha1', 'Middleware', 'middlewares');
 
 const ANNOTATION_PREFIX = 'traefik.ingress.kubernetes.io/router';
+const MIDDLEWARES = `${ANNOTATION_PREFIX}.middlewares`;
+/** Above the redirect of all hosts to HTTPS, and below challenges. The chart has both. */
+const HTTP_PRIORITY = '2';
 
 export function traefik(config: RoutingConfig): EdgeProvider {
   return {
@@ -32,25 +38,32 @@ export function traefik(config: RoutingConfig): EdgeProvider {
     problem: platform => (platform.get(INGRESS_CLASS, config.ingressClassName) ? undefined : noIngressClass(config)),
     unsupportedStatus,
     // An Ingress comes last: Traefik does not route one that names a missing Middleware.
-    build: route => [
-      backendService(route),
-      middleware(route),
-      ingress(route, route.name, {
+    build: route => {
+      const https = {
         [`${ANNOTATION_PREFIX}.entrypoints`]: config.traefik.httpsEntryPoint,
         [`${ANNOTATION_PREFIX}.tls`]: 'true',
-        ...middlewareAnnotation(route),
-      }),
-      ingress(route, `${route.name}-http`, {
+      };
+      const {redirect} = route;
+      if (!redirect) return [backendService(route), ingress(route, route.name, {...https, [MIDDLEWARES]: null})];
+      const middlewares = {[MIDDLEWARES]: `${route.namespace}-${middlewareName(route)}@kubernetescrd`};
+      const http = {
         [`${ANNOTATION_PREFIX}.entrypoints`]: config.traefik.httpEntryPoint,
-        ...middlewareAnnotation(route),
-      }),
-    ],
+        [`${ANNOTATION_PREFIX}.priority`]: HTTP_PRIORITY,
+      };
+      return [
+        backendService(route),
+        middleware(route, redirect),
+        ingress(route, route.name, {...https, ...middlewares}),
+        ingress(route, `${route.name}-http`, {...http, ...middlewares}),
+      ];
+    },
     backends,
+    refersTo,
     emptied,
     verdict: () => ({kind: 'accepted'}), // Ingress and Middleware have no status that says so
   };
 
-  function ingress(route: HostRoute, name: string, annotations: Record<string, string>): RouteObject {
+  function ingress(route: HostRoute, name: string, annotations: Record<string, string | null>): RouteObject {
     const backend = {service: {name: route.backend.name, port: {number: route.backend.port.port}}};
     const https = name === route.name;
     const intent: Ingress = {
@@ -100,32 +113,30 @@ function unsupportedStatus(status: RedirectStatus): string | undefined {
   return `The cluster's ingress controller (Traefik) cannot respond to GET with ${status}. Use ${use}; Traefik then answers GET with ${use} and every other method with ${others}.`;
 }
 
-function middlewareAnnotation(route: HostRoute): Record<string, string> {
-  return {[`${ANNOTATION_PREFIX}.middlewares`]: `${route.namespace}-${middlewareName(route)}@kubernetescrd`};
+function middlewareName({name}: Pick<HostRoute, 'name'>): string {
+  return `${name}-https`;
 }
 
-function middlewareName(route: HostRoute): string {
-  return `${route.name}-https`;
+/** Traefik reads Middlewares and Ingresses with two providers that do not wait for each other. */
+function refersTo({metadata: {namespace, annotations}}: DeepReadonly<KubeObject>): string[] {
+  const found = annotations?.[MIDDLEWARES];
+  const prefix = `${namespace}-`;
+  if (!found?.startsWith(prefix)) return [];
+  return [`${MIDDLEWARE.kind}/${found.slice(prefix.length).replace(/@kubernetescrd$/, '')}`];
 }
 
-/**
- * One Middleware for both entry points. Traefik reads Middlewares and Ingresses with two providers that do not wait for
- * each other, and a router without its Middleware responds with 404. So a host that starts or stops redirecting keeps
- * its Ingresses and its Middleware, and only the rule in it changes.
- */
-function middleware(route: HostRoute): RouteObject {
-  const {host, redirect} = route;
+/** One Middleware for both entry points. */
+function middleware(route: HostRoute, {to, status}: NonNullable<HostRoute['redirect']>): RouteObject {
   const intent: Middleware = {
     apiVersion: 'traefik.io/v1alpha1',
     kind: 'Middleware',
     metadata: routeMetadata(route, middlewareName(route)),
     spec: {
       redirectRegex: {
-        // If the host serves, HTTPS requests do not match and pass.
-        regex: redirect ? '^https?://[^/]+/(.*)$' : '^http://[^/]+/(.*)$',
+        regex: '^https?://[^/]+/(.*)$',
         // The host is strict LDH and the slash is literal, so no part of the request can become part of the host.
-        replacement: `https://${redirect?.to ?? host}/\${1}`,
-        permanent: (redirect?.status ?? 301) === 301,
+        replacement: `https://${to}/\${1}`,
+        permanent: status === 301,
       },
     },
   };

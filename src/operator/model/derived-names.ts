@@ -107,3 +107,11 @@ export class DerivedNames {
 export function hostLabel(host: string): string {
   return host.length <= 63 ? host : base32(createHash('sha256').update(host).digest(), 40);
 }
+
+/**
+ * The host at which the edge answers every challenge on port 80. No account's target has this name, and no tenant can
+ * claim it. A CA follows a redirect to it.
+ */
+export function challengeHost({targetDomain}: {readonly targetDomain: string}): string {
+  return `challenges.${targetDomain}`;
+}

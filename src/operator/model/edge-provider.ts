@@ -15,7 +15,10 @@ export interface Backend {
   readonly port: DeepReadonly<ServicePort>;
 }
 
-/** One host to publish. HTTP always redirects to HTTPS in one hop. */
+/**
+ * One host to publish. A host that serves has no route of its own on port 80: one route of the platform redirects all of
+ * them to HTTPS, and sends their challenges to the responder.
+ */
 export interface HostRoute {
   readonly namespace: string;
   /** `np-…`; every object of the route except its Service has this name, with or without a fixed suffix. */
@@ -110,6 +113,11 @@ export interface EdgeProvider {
   build(route: HostRoute): RouteObject[];
   /** The names of the Services to which an object of a route sends requests. */
   backends(object: DeepReadonly<KubeObject>): string[];
+  /**
+   * What else an object of a route refers to, as "kind/name". Each must be at the edge before the object refers to it,
+   * and for as long as it does. Absent: nothing.
+   */
+  refersTo?(object: DeepReadonly<KubeObject>): string[];
   /** A merge patch after which the object matches no request; undefined if it matches none already. */
   emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined;
   /** The part of an object's status that `verdict` reads, in a few KiB. Absent: it reads none. */

@@ -18,7 +18,7 @@ const LABELS: ReadonlySet<string> = new Set<string>(Object.values(LABEL));
 /** Our own, those on routes that the edge reads, and those in which cert-manager records the names in a Secret. */
 const ANNOTATIONS: ReadonlySet<string> = new Set<string>([
   ...Object.values(ANNOTATION),
-  ...['entrypoints', 'tls', 'middlewares'].map(name => `traefik.ingress.kubernetes.io/router.${name}`),
+  ...['entrypoints', 'tls', 'middlewares', 'priority'].map(name => `traefik.ingress.kubernetes.io/router.${name}`),
   ...['alt-names', 'common-name', 'ip-sans', 'uri-sans', 'email-sans'].map(name => `cert-manager.io/${name}`),
 ]);
 /** In characters. The names and values that we read are shorter, so a truncated one never equals any of them. */

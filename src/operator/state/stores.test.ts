@@ -218,7 +218,8 @@ test('objects of a host share their labels, their owner, and where requests go',
   const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: 'a.test', uid: '1'};
   const backend = {name: 'np-b', project: 'shop', selector: {app: 'shop'}, port: {port: 80}};
   const name = routeName('ns', 'a.test');
-  const route = {namespace: 'ns', name, host: 'a.test', owner, project: 'shop', tlsSecret: name, backend};
+  const redirect = {to: 'b.test', status: 301 as const};
+  const route = {namespace: 'ns', name, host: 'a.test', owner, project: 'shop', tlsSecret: name, backend, redirect};
   const ingresses = edge.build(route).filter(({resource}) => resource.kind === 'Ingress');
   const [https, http] = ingresses.map(({intent}) => keptOf(cache, structuredClone(intent) as KubeObject));
   expect(https?.metadata.name).not.toBe(http?.metadata.name);

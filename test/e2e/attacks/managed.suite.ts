@@ -25,9 +25,9 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
   const attacker = await newAttacker('attack-managed');
   const {self, client, tenant} = attacker;
   const {namespace} = self;
-  const own = self.host('own');
-  await self.goLive({primary: own});
-  const name = routeName(namespace, own);
+  const [own, old] = [self.host('own'), self.host('old')];
+  await self.goLive({primary: own, redirects: [{from: old}]});
+  const [name, oldName] = [routeName(namespace, own), routeName(namespace, old)];
   const [ours] = await listAll(admin, SERVICE, {namespace, labelSelector: `${LABEL.managedBy}=nameplate`});
   const service = ours?.metadata.name ?? '';
   const [slice] = await listAll(admin, ENDPOINT_SLICE, {
@@ -40,8 +40,9 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
     [INGRESS, name, {spec: ingressSpec(victim.host, EDGE_CLASS)}],
     [INGRESS, name, {metadata: {finalizers: ['attacker.test/stay']}}],
     [INGRESS, name, {metadata: {annotations: {'traefik.ingress.kubernetes.io/router.priority': '9999'}}}],
-    [INGRESS, `${name}-http`, {metadata: {labels: {[LABEL.managedBy]: null}}}],
-    [MIDDLEWARE, `${name}-https`, {spec: {redirectRegex: {replacement: 'https://evil.test/'}}}],
+    [INGRESS, name, {metadata: {labels: {[LABEL.managedBy]: null}}}],
+    [INGRESS, `${oldName}-http`, {metadata: {labels: {[LABEL.managedBy]: null}}}],
+    [MIDDLEWARE, `${oldName}-https`, {spec: {redirectRegex: {replacement: 'https://evil.test/'}}}],
     [SERVICE, service, {spec: {type: 'ExternalName', externalName: 'kubernetes.default.svc', selector: null}}],
     [SECRET, name, {data: {'tls.crt': 'AAAA'}}],
     [CERTIFICATE, name, {spec: {dnsNames: [victim.host]}}],
@@ -62,7 +63,7 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
 
   // Finalizers from before the policies, or from a trusted controller, keep the Ingresses, but these serve nothing.
   const keep = async (finalizers: string[] | null) => {
-    for (const kept of [name, `${name}-http`]) {
+    for (const kept of [name, oldName, `${oldName}-http`]) {
       await admin.patch(INGRESS, {namespace, name: kept}, {metadata: {finalizers}});
     }
   };
@@ -70,9 +71,9 @@ export async function changeWhatIsManaged(victim: Victim): Promise<void> {
   await self.deleteProject();
   const isHanging = async () => (await admin.get(INGRESS, {namespace, name}))?.metadata.deletionTimestamp;
   await until('the emptied routes are deleted, too', isHanging);
-  await visitor.untilGone(own);
+  for (const host of [own, old]) await visitor.untilGone(host);
   await keep(null);
-  await tenant.seesNothingOf(own);
+  for (const host of [own, old]) await tenant.seesNothingOf(host);
 }
 
 export async function takeRights(victim: Victim): Promise<void> {

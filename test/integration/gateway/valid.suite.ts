@@ -14,7 +14,7 @@ import {objectKey} from '../../../src/runtime/kube/object.ts';
 import type {ApiServer} from '../../cluster/apiserver.ts';
 import {ON_GATEWAY} from '../../support/edge.ts';
 
-export const edge = gateway(ON_GATEWAY);
+export const edge = gateway(ON_GATEWAY, 'challenges.edge.test');
 
 export function clientOf({kubeconfig}: ApiServer): KubeClient {
   const logger = pino({level: 'silent'});

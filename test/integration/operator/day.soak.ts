@@ -343,8 +343,7 @@ function wanted(): Map<string, string> {
       for (const host of hosts) all.set(`Domain ${namespace}/${host}`, 'Unverified HeldByAnotherAccount');
       for (const host of [defaultHost, ...holds]) {
         const route = `${namespace}/${routeName(namespace, host)}`;
-        all.set(`Middleware ${route}-https`, `https://${host}/\${1}`);
-        for (const ingress of [route, `${route}-http`]) all.set(`Ingress ${ingress}`, `${host} ${backend}`);
+        all.set(`Ingress ${route}`, `${host} ${backend}`);
         if (host === defaultHost) continue;
         all.set(`Domain ${namespace}/${host}`, 'Live Live');
         all.set(`DomainClaim ${host}`, namespace);

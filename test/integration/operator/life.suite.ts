@@ -1,6 +1,5 @@
 import {expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, INGRESS, SECRET, SERVICE} from '../../../src/operator/model/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
@@ -216,11 +215,8 @@ export function lifeSuite(world: () => OperatorWorld): void {
     await tenant.seesOwnWrites();
     await tenant.until('the Secret name is back', () => tenant.certificate(host)?.spec.secretName === name);
     await client.delete(INGRESS, key);
-    await client.delete(MIDDLEWARE, {...key, name: `${name}-https`});
     await tenant.seesOwnWrites();
     await tenant.until('the Ingress is back', () => tenant.ingress(host));
-    const middleware = `${tenant.namespace}/${name}-https`;
-    await tenant.until('the Middleware is back', () => world().history.get(MIDDLEWARE, middleware));
     expect(tenant.ingress(host)?.spec).toEqual(before.ingress);
     expect(tenant.certificate(host)?.spec).toEqual(before.certificate);
     await tenant.becomesLive(host);

@@ -80,7 +80,7 @@ test('a host leaves the former edge only if the platform says so and DNS no long
   const said = `DNS returns ${INGRESS_ADDRESS} for ${host}`;
   await tenant.becomes(host, {state: 'Live', Routed: 'Serving', Ready: 'Live'}, [said]);
   await tenant.until('the Project says so too', () => projectSays(tenant).includes(`DNS returns ${INGRESS_ADDRESS}`));
-  expect(ingresses(tenant)).toHaveLength(4);
+  expect(ingresses(tenant)).toHaveLength(2);
 
   await resolveTo(NEW_ADDRESS);
   await tenant.until('nothing is left on the former edge', () => ingresses(tenant).length === 0);
@@ -88,10 +88,10 @@ test('a host leaves the former edge only if the platform says so and DNS no long
   await tenant.until('the Domain says nothing about it', () => routed() && !routed().includes('former edge'));
   await tenant.becomes(host, {state: 'Live', Routed: 'Serving'});
   expect(tenant.get(LISTENER_SET, routeName(tenant.namespace, host))).toBeDefined();
-  expect(ingresses(stays)).toHaveLength(4);
+  expect(ingresses(stays)).toHaveLength(2);
 
   await tenant.label({[LABEL.formerEdge]: null});
-  await tenant.until('without the label, both edges serve it again', () => ingresses(tenant).length === 4);
+  await tenant.until('without the label, both edges serve it again', () => ingresses(tenant).length === 2);
 });
 
 test('what others add to a ListenerSet and its HTTPRoutes survives our changes', async () => {
@@ -102,7 +102,6 @@ test('what others add to a ListenerSet and its HTTPRoutes survives our changes',
   for (const [kind, object, edit] of [
     [LISTENER_SET, name, {spec: {parentRef: {name: 'theirs'}}}],
     [HTTP_ROUTE, name, hostnames],
-    [HTTP_ROUTE, `${name}-http`, hostnames],
   ] as const) {
     const {metadata} = await revertedEdit(tenant, kind, {namespace, name: object}, edit);
     expect(metadata, `${kind.kind} ${object}`).toMatchObject(THEIRS);

@@ -32,7 +32,7 @@ export function projectLimitSuite(world: () => OperatorWorld): void {
     await younger.projectBecomes('third', {Ready: 'Published', DomainsReady: 'WaitingForDomains'});
     expect(younger.ingress(status?.defaultHost ?? '')).toBeDefined();
     await younger.becomes(host, {state: 'Unverified', Accepted: 'Accepted'});
-    expect(world().history.list(INGRESS, younger.namespace)).toHaveLength(4);
+    expect(world().history.list(INGRESS, younger.namespace)).toHaveLength(2);
   });
 
   test('a larger plan publishes the waiting Projects; a smaller one unpublishes none, but accepts no new one', async () => {

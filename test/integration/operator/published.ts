@@ -58,17 +58,19 @@ function answer(url: string, namespace: string, {ingresses, middlewares, service
       onEntryPoint && isTls === (protocol === 'https:') && spec.rules.some(({host, http}) => http && host === hostname)
     );
   });
-  if (!found) return {};
-  const named = found.metadata.annotations?.[`${ROUTER}.middlewares`] ?? '';
+  // The platform redirects every host that has no route of its own on port 80.
+  if (!found) return protocol === 'http:' ? {location: url.replace('http:', 'https:')} : {};
+  const named = found.metadata.annotations?.[`${ROUTER}.middlewares`];
+  const service = found.spec.rules[0]?.http?.paths[0]?.backend.service.name ?? '';
+  const served = {service: services.get(`${namespace}/${service}`)?.spec?.selector?.app ?? ''};
+  if (named === undefined) return served;
   const prefix = `${namespace}-`;
   const name = named.replace(/@kubernetescrd$/, '').slice(prefix.length);
   const middleware = named.startsWith(prefix) ? middlewares.get(`${namespace}/${name}`) : undefined;
   if (!middleware) return {}; // without its middleware, a router does not exist
   const {regex, replacement} = middleware.spec.redirectRegex;
   const location = url.replace(new RegExp(regex), replacement.replace(/\$\{(\d)\}/g, '$$$1'));
-  if (location !== url) return {location};
-  const service = found.spec.rules[0]?.http?.paths[0]?.backend.service.name ?? '';
-  return {service: services.get(`${namespace}/${service}`)?.spec?.selector?.app ?? ''};
+  return location === url ? served : {location};
 }
 
 /** The hops from `url` to a service; throws if there is a loop or no answer. */

@@ -68,7 +68,7 @@ async function live(tenant: DomainTenant): Promise<kinds.Domain[]> {
 async function disturbAndSettle(tenant: DomainTenant): Promise<void> {
   const {namespace} = tenant;
   const [shop, leaving] = [tenant.host('shop'), tenant.host('leaving')];
-  const name = `${routeName(namespace, shop)}-http`;
+  const name = routeName(namespace, shop);
   const uid = () => tenant.get(kinds.INGRESS, name)?.metadata.uid;
   const before = uid();
   await tenant.delete(kinds.INGRESS, name);

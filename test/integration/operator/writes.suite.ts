@@ -26,6 +26,8 @@ const FORMER = ANNOTATION.retainedSince;
 
 interface Ours {
   readonly kind: ResourceType<KubeObject>;
+  /** Only a redirect has it. */
+  readonly ofRedirect?: true;
   /** Somebody else's change, which the operator reverts. */
   readonly edit: Record<string, unknown>;
   nameOf(tenant: DomainTenant, host: string): string;
@@ -38,9 +40,9 @@ const OURS: Ours[] = [
     edit: {spec: {selector: {app: 'theirs', more: 'too'}}},
     nameOf: (tenant, host) => tenant.ingress(host)?.spec.rules[0]?.http?.paths[0]?.backend.service.name ?? 'no backend',
   },
-  {kind: MIDDLEWARE, edit: {spec: {redirectRegex: {permanent: false}}}, nameOf: named('-https')},
+  {kind: MIDDLEWARE, ofRedirect: true, edit: {spec: {redirectRegex: {permanent: false}}}, nameOf: named('-https')},
   {kind: kinds.INGRESS, edit: ingressEdit, nameOf: named('')},
-  {kind: kinds.INGRESS, edit: ingressEdit, nameOf: named('-http')},
+  {kind: kinds.INGRESS, ofRedirect: true, edit: ingressEdit, nameOf: named('-http')},
   {kind: kinds.CERTIFICATE, edit: {spec: {privateKey: {size: 384}}}, nameOf: named('')},
 ];
 
@@ -64,18 +66,27 @@ export function writesSuite(world: () => OperatorWorld): void {
   });
   afterAll(() => former?.close());
 
+  /** A live host and one that redirects to it. */
+  async function withRedirect(name: string) {
+    const tenant = await newDomainTenant(world(), name);
+    const [host, redirect] = [tenant.host('shop'), tenant.host('old')];
+    await tenant.deployedProject({primary: host, redirects: [{from: redirect}]});
+    await Promise.all([host, redirect].map(each => tenant.live(each)));
+    return {tenant, host, redirect};
+  }
+
   test('what others add to our objects survives our changes', async () => {
-    const {tenant, host} = await newLiveTenant(world(), 'writes');
-    for (const {kind, nameOf, edit} of OURS) {
-      const key = {namespace: tenant.namespace, name: nameOf(tenant, host)};
+    const {tenant, host, redirect} = await withRedirect('writes');
+    for (const {kind, ofRedirect, nameOf, edit} of OURS) {
+      const key = {namespace: tenant.namespace, name: nameOf(tenant, ofRedirect ? redirect : host)};
       expect((await revertedEdit(tenant, kind, key, edit)).metadata, `${kind.kind} ${key.name}`).toMatchObject(THEIRS);
     }
   });
 
   test('objects that 0.1 wrote by server-side apply are changed, too, and what others added stays', async () => {
-    const {tenant, host} = await newLiveTenant(world(), 'writes-former');
-    for (const {kind, nameOf, edit} of OURS) {
-      const key = {namespace: tenant.namespace, name: nameOf(tenant, host)};
+    const {tenant, host, redirect} = await withRedirect('writes-former');
+    for (const {kind, ofRedirect, nameOf, edit} of OURS) {
+      const key = {namespace: tenant.namespace, name: nameOf(tenant, ofRedirect ? redirect : host)};
       const now = (await world().client.get(kind, key)) as KubeObject & {spec: object};
       const {labels = {}, annotations = {}, ownerReferences = []} = now.metadata;
       const before = {[ANNOTATION.appliedHash]: 'of 0.1', [FORMER]: 'yes'};
