@@ -20,6 +20,8 @@ import {gateway} from './edge/gateway.ts';
 import {moving} from './edge/moving.ts';
 import {watchEdge} from './edge/problem.ts';
 import {traefik} from './edge/traefik.ts';
+import {CertManager} from './issuance/cert-manager.ts';
+import {watchIssuance} from './issuance/issuance-problem.ts';
 import {watchDomains} from './metrics.ts';
 import type {OperatorConfig} from './model/config.ts';
 import {challengeHost, DerivedNames} from './model/derived-names.ts';
@@ -86,6 +88,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
   const watch = {clock, logger, registry, events: manager.events, regarding};
   const formerEdge = formerEdgeOf(config, lookUp, clock);
+  const certManager = new CertManager({client, clock, logger, lease: config.certificates.certManagerLease});
   const operator: Operator = {
     config,
     names,
@@ -108,12 +111,16 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     logger,
     clock,
     knownSince: new KnownSince(clock),
+    certManager,
   };
   addControllers(manager, operator, registry);
   manager.run({name: 'dns', run: signal => scheduler.start(signal)});
   manager.run({name: 'former-edge', run: signal => formerEdge.run(signal)});
+  manager.run({name: 'cert-manager', run: signal => certManager.run(signal)});
   manager.run({name: 'probes', run: signal => prober.start(signal)});
-  manager.run(watchDomains({...parts, domains: stores.domains, claims: stores.claims}));
+  manager.run(
+    watchDomains({...parts, domains: stores.domains, claims: stores.claims, certificates: stores.certificates}),
+  );
   watchOrders(operator, registry);
   const warnings = [
     watchPauses(config, stores, registry),
@@ -122,6 +129,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
       : []),
     checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger}),
     watchEdge(edge, stores, registry),
+    watchIssuance({config, stores, certManager, registry}),
     () => manager.warning(),
     () => prober.problem(),
   ];

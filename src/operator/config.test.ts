@@ -28,6 +28,7 @@ const complete: OperatorConfig = {
     caaIdentities: [],
     formerIssuerRefs: [],
     certManagerUser: 'system:serviceaccount:cert-manager:cert-manager',
+    certManagerLease: {namespace: 'kube-system', name: 'cert-manager-controller'},
     tenantIssuers: {servers: []},
     approval: {
       enabled: true,

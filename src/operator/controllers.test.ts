@@ -32,7 +32,15 @@ function controllers() {
   const manager = {...caches.manager, controller} as unknown as Manager;
   const edge = {resources: [], platformKinds: [], backends: () => [], emptied: () => undefined};
   const stores = createStores(manager, config, {defaultHost: () => ''}, edge);
-  const sources = ['scheduler', 'prober', 'orderSchedule', 'outdated', 'domainRefusals', 'recordRefusals'];
+  const sources = [
+    'scheduler',
+    'prober',
+    'orderSchedule',
+    'outdated',
+    'domainRefusals',
+    'recordRefusals',
+    'certManager',
+  ];
   const parts = {
     ...{config, stores, edge, places: {listing: () => []}},
     ...Object.fromEntries(

@@ -1,5 +1,6 @@
 import {isDeepStrictEqual} from 'node:util';
 import type {Registry} from 'prom-client';
+import {findCondition} from '../api/conditions.ts';
 import {COMPLETE} from '../keys/keyclaim.ts';
 import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
 import type {Controller} from '../runtime/controller/controller.ts';
@@ -20,7 +21,7 @@ import {reconcileDomain} from './domain/reconcile.ts';
 import {hasPause, waitsForPlan} from './model/account.ts';
 import {routeKeyOf} from './model/derived-names.ts';
 import {acmeIssuerOf} from './model/issuer-ref.ts';
-import {type ACMEIssuer, type Certificate, type DomainClaim, SERVICE} from './model/kinds.ts';
+import {type ACMEIssuer, type CachedProject, type Certificate, type DomainClaim, SERVICE} from './model/kinds.ts';
 import {isManaged} from './model/project-hosts.ts';
 import {reconcileManagedDomain} from './project/managed.ts';
 import {reconcileProject} from './project/reconcile.ts';
@@ -91,10 +92,19 @@ function addProjectController(manager: Manager, operator: Operator): Controller 
     controller.watch(store, delta => [...projectKeysOf(delta), ...backendProjectsOf(delta)]);
   }
   watchPlatform(controller, operator, stores.projects);
+  operator.certManager.subscribe(() => {
+    for (const project of stores.projects.list()) if (awaitsCertificate(project)) controller.enqueue(keyOf(project));
+  });
   domainRefusals.subscribe(key => {
     for (const project of places.listing(key)) controller.enqueue(keyOf(project));
   });
   return controller;
+}
+
+const CERTIFICATE_REASONS: ReadonlySet<string> = new Set(['CertificateNotReady', 'CertificateExpired']);
+
+function awaitsCertificate({status}: DeepReadonly<CachedProject>): boolean {
+  return CERTIFICATE_REASONS.has(findCondition(status?.conditions, 'Ready')?.reason ?? '');
 }
 
 function addManagedDomainController(manager: Manager, operator: Operator): Controller {
@@ -147,7 +157,7 @@ function addDomainController(manager: Manager, operator: Operator): Controller {
       ...(delta.type === 'added' ? [] : backendProjectsOf(delta).flatMap(key => domainsOfProject(stores, key))),
     ]);
   }
-  watchIssuance(controller, stores);
+  watchIssuance(controller, operator);
   watchPlatform(controller, operator, stores.domains);
   scheduler.subscribe(key => controller.enqueue(key));
   prober.subscribe(key => controller.enqueue(key));
@@ -161,9 +171,12 @@ function addDomainController(manager: Manager, operator: Operator): Controller {
 }
 
 /** What the certificate of a Domain depends on. */
-function watchIssuance(controller: Controller, stores: Stores): void {
+function watchIssuance(controller: Controller, {stores, certManager}: Operator): void {
   // Only a Domain in its own namespace can use an Issuer: a tenant that writes one must not wake everyone's.
   const waiting = (where: string) => stores.domains.byIndex(INDEX.awaitsIssuer, where).map(keyOf);
+  certManager.subscribe(() => {
+    for (const key of waiting(ANY_NAMESPACE)) controller.enqueue(key);
+  });
   controller
     .watch(stores.issuers, delta => (changesContent(delta) ? waiting(delta.object.metadata.namespace ?? '') : []))
     .watch(stores.clusterIssuers, delta => (changesContent(delta) ? waiting(ANY_NAMESPACE) : []))

@@ -4,7 +4,7 @@ import {ManualClock} from '../../test/support/manual-clock.ts';
 import {Store} from '../runtime/cache/store.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
 import {watchDomains} from './metrics.ts';
-import type {Domain, DomainClaim} from './model/kinds.ts';
+import type {Certificate, Domain, DomainClaim} from './model/kinds.ts';
 
 type State = NonNullable<NonNullable<Domain['status']>['state']>;
 
@@ -12,6 +12,7 @@ let clock: ManualClock;
 let registry: Registry;
 let domains: Store<Domain>;
 let claims: Store<DomainClaim>;
+let certificates: Store<Certificate>;
 let version: number;
 let leadership: AbortController;
 let lead: () => Promise<void>;
@@ -23,10 +24,10 @@ beforeEach(() => {
 function start(metrics: {perDomain: boolean}): void {
   clock = new ManualClock(Date.parse('2026-11-21T12:00:00Z'));
   registry = new Registry();
-  [domains, claims] = [newStore<Domain>(), newStore<DomainClaim>()];
+  [domains, claims, certificates] = [newStore<Domain>(), newStore<DomainClaim>(), newStore<Certificate>()];
   version = 0;
   leadership = new AbortController();
-  const runnable = watchDomains({config: {metrics}, domains, claims, registry, clock});
+  const runnable = watchDomains({config: {metrics}, domains, claims, certificates, registry, clock});
   lead = () => runnable.run(leadership.signal);
 }
 
@@ -138,4 +139,38 @@ test('the time from the correct record to Live counts once, and not after drift'
   domains.upsert(domain('Degraded', false));
   domains.upsert(domain('Live'));
   expect(await activation()).toEqual(once);
+});
+
+const DAY_MS = 86_400_000;
+
+/** Of 90 days, to be renewed after 60. */
+function certificate(name: string, ageDays: number, host = `${name}.test`): Certificate {
+  const inDays = (days: number) => new Date(clock.now() + days * DAY_MS).toISOString();
+  return {
+    apiVersion: 'cert-manager.io/v1',
+    kind: 'Certificate',
+    metadata: {
+      ...{name, namespace: 'acme', uid: name, resourceVersion: `${++version}`},
+      annotations: {'nameplate.dev/host': host},
+    },
+    spec: {secretName: name, issuerRef: {name: 'ca'}},
+    status: {notBefore: inDays(-ageDays), notAfter: inDays(90 - ageDays), renewalTime: inDays(60 - ageDays)},
+  };
+}
+
+test('certificates are counted by the clock, and those whose DNS prevents a renewal separately', async () => {
+  domains.upsert(domain('Degraded', false));
+  for (const [name, ageDays] of Object.entries({young: 1, due: 65, overdue: 70, expiring: 82, expired: 91})) {
+    certificates.upsert(certificate(name, ageDays));
+  }
+  certificates.upsert(certificate('drifted', 91, 'shop.test'));
+  expect(await samples('nameplate_certificates')).toEqual({
+    'valid true': 2,
+    'overdue true': 1,
+    'expiring true': 1,
+    'expired true': 1,
+    'expired false': 1,
+  });
+  await clock.advance(10 * DAY_MS);
+  expect(await samples('nameplate_certificates')).toMatchObject({'expired true': 2, 'overdue true': 2});
 });

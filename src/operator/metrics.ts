@@ -4,6 +4,7 @@
 import {once} from 'node:events';
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 import {findCondition} from '../api/conditions.ts';
+import {ANNOTATION} from '../api/names.ts';
 import type {Clock} from '../base/clock.ts';
 import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
 import type {Runnable} from '../runtime/controller/manager.ts';
@@ -11,7 +12,7 @@ import {type DeepReadonly, keyOf} from '../runtime/kube/object.ts';
 import type {DomainState} from './domain/summary.ts';
 import type {OperatorConfig} from './model/config.ts';
 import {DOMAIN_REASONS} from './model/domain-reasons.ts';
-import type {Domain, DomainClaim} from './model/kinds.ts';
+import type {Certificate, Domain, DomainClaim} from './model/kinds.ts';
 
 const STATES: readonly DomainState[] = ['Unverified', 'Verified', 'Live', 'Degraded', 'Blocked'];
 /** Without the policy on our own kinds, a tenant may write any reason; each would be another series. */
@@ -25,6 +26,7 @@ interface MetricsParts {
   readonly config: Pick<OperatorConfig, 'metrics'>;
   readonly domains: ReadonlyStore<Domain>;
   readonly claims: ReadonlyStore<DomainClaim>;
+  readonly certificates: ReadonlyStore<Certificate>;
   readonly registry: Registry;
   readonly clock: Clock;
 }
@@ -32,6 +34,7 @@ interface MetricsParts {
 /** Every replica exports the gauges. The returned Runnable counts events, on the leader only. */
 export function watchDomains(parts: MetricsParts): Runnable {
   countDomains(parts);
+  countCertificates(parts);
   if (parts.config.metrics.perDomain) describeDomains(parts);
   const followers = [followClaims(parts), followDomains(parts)];
   return {
@@ -78,6 +81,51 @@ function countDomains({domains, registry}: MetricsParts): void {
     count(object, 1);
     counted.set(key, object);
   });
+}
+
+const CERTIFICATE_STATES = ['valid', 'overdue', 'expiring', 'expired'] as const;
+
+/** By the clock, so that an expiry shows even if nothing else works. */
+function countCertificates({certificates, domains, registry, clock}: MetricsParts): void {
+  new Gauge({
+    name: 'nameplate_certificates',
+    help: 'Certificates of hosts: valid, overdue for renewal by a tenth of their lifetime, expiring (less than a tenth of it is left), or expired. renewable is false if the DNS of the host forbids a renewal.',
+    labelNames: ['state', 'renewable'],
+    registers: [registry],
+    collect() {
+      for (const state of CERTIFICATE_STATES) {
+        for (const renewable of ['true', 'false']) this.set({state, renewable}, 0);
+      }
+      const nowMs = clock.now();
+      for (const certificate of certificates.list()) {
+        const state = certificateState(certificate, nowMs);
+        if (state === undefined) continue;
+        const renewable = state === 'valid' || isRenewable(certificate, domains);
+        this.inc({state, renewable: `${renewable}`});
+      }
+    },
+  });
+}
+
+function certificateState(
+  {status}: DeepReadonly<Certificate>,
+  nowMs: number,
+): (typeof CERTIFICATE_STATES)[number] | undefined {
+  const {notBefore = '', notAfter = '', renewalTime = ''} = status ?? {};
+  const expiresMs = Date.parse(notAfter);
+  if (Number.isNaN(expiresMs)) return undefined;
+  if (nowMs >= expiresMs) return 'expired';
+  const tenthMs = (expiresMs - Date.parse(notBefore)) / 10;
+  if (nowMs >= expiresMs - tenthMs) return 'expiring';
+  return nowMs >= Date.parse(renewalTime) + tenthMs ? 'overdue' : 'valid';
+}
+
+/** Only its owner can restore the records of a host. */
+function isRenewable({metadata}: DeepReadonly<Certificate>, domains: ReadonlyStore<Domain>): boolean {
+  const host = metadata.annotations?.[ANNOTATION.host] ?? '';
+  const {conditions} = domains.get(`${metadata.namespace}/${host}`)?.status ?? {};
+  const isDrifted = findCondition(conditions, 'DNSVerified')?.reason === 'Drifted';
+  return !isDrifted && findCondition(conditions, 'CAAAllowed')?.reason !== 'Forbidden';
 }
 
 /** Blocked Domains are left out: a tenant may create any number of them. */

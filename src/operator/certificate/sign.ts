@@ -52,6 +52,7 @@ const PERMANENT: ReadonlySet<string> = new Set([
   'badSignatureAlgorithm',
 ]);
 /** The CA no longer knows the order, or no longer lets us see it. */
+const GONE: ReadonlySet<number> = new Set([404, 410]);
 const FORGOTTEN: ReadonlySet<string> = new Set(['malformed', 'unauthorized', 'accountDoesNotExist']);
 
 const NOT_A_HOST =
@@ -350,8 +351,9 @@ async function onProblem(
   const {name} = issuer.metadata;
   const isPlaced = claim.spec.issuance?.order !== undefined;
   if (problem.type === 'accountDoesNotExist') accounts.forget(name); // reconcileIssuer creates it again
-  if (PERMANENT.has(problem.type)) return await fail(signing, claim, problem);
-  if (isPlaced && (error.status === 404 || FORGOTTEN.has(problem.type))) {
+  // A server that fails may use any type.
+  if (PERMANENT.has(problem.type) && error.status < 500) return await fail(signing, claim, problem);
+  if (isPlaced && (GONE.has(error.status) || FORGOTTEN.has(problem.type))) {
     await record(context, claim, abandoned(claim.spec));
     return done();
   }

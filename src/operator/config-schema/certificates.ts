@@ -55,6 +55,22 @@ export const certificates = section('Certificates of custom domains, issued by c
     description:
       "The user name of cert-manager's controller. Only its certificate requests are approved outside exemptNamespaces.",
   },
+  certManagerLease: section(
+    'The Lease that shows whether cert-manager runs. The chart grants the operator the right to read it in every namespace, by this name.',
+    {
+      namespace: {
+        type: 'string',
+        minLength: 1,
+        default: 'kube-system',
+        description: "As global.leaderElection.namespace in cert-manager's chart.",
+      },
+      name: {
+        type: 'string',
+        default: 'cert-manager-controller',
+        description: 'If empty, Nameplate does not notice that cert-manager is down.',
+      },
+    },
+  ),
   tenantIssuers: section('Issuers that tenants create in their own namespaces.', {
     servers: {
       type: 'array',

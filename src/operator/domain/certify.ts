@@ -1,5 +1,5 @@
 /** The certificate step: requests a certificate once everything before it is in place, and reports its progress. */
-import {findCondition, timestamp} from '../../api/conditions.ts';
+import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
@@ -18,6 +18,7 @@ import {
   problemTypeIn,
   sentence,
 } from '../issuance/certificate.ts';
+import {acmeNotReady, notReady} from '../issuance/issuance-problem.ts';
 import {routeName} from '../model/derived-names.ts';
 import {acmeIssuerOf, issuerOf, keptIssuer} from '../model/issuer-ref.ts';
 import {CERTIFICATE, type Certificate, DOMAIN_CLAIM} from '../model/kinds.ts';
@@ -49,7 +50,7 @@ export async function certify(context: Context, view: DomainView, gate: Certific
   const contested = gate.claim.holds ? await ensureCertificate(context, view, issuerRef) : undefined;
   const next = certificate
     ? await followUp(context, {...view, certificate}, held, {...issuer, issuerRef, blocker})
-    : nextOf(CertificateReady.issuing(issuer.trouble));
+    : nextOf(issuer.outage ?? CertificateReady.issuing(''));
   const result = judgeHeld(view, held, next);
   return contested ? withContest(result, contested) : result;
 }
@@ -92,15 +93,15 @@ async function followUp(
   context: Context,
   view: CertifiedView,
   held: HeldCertificate,
-  {issuerRef, missing, trouble, blocker}: FollowUp,
+  {issuerRef, missing, outage, blocker}: FollowUp,
 ): Promise<NextCertificate | undefined> {
   const {certificate, nowMs} = view;
   const isInUse = held.kind === 'valid' && nowMs < held.overdueAtMs;
   const isNeeded = held.kind !== 'valid' && held.kind !== 'misnamed';
   const attempt = attemptOf(certificate, {isNeeded, orderedAtMs: lastOrderMs(view.claim), nowMs});
-  const problem = attempt.kind === 'running' ? lastProblem(view.claim, acmeIssuerOf(issuerRef)) : undefined;
+  const problem = attempt.kind === 'running' && !outage ? lastProblem(view.claim, acmeIssuerOf(issuerRef)) : undefined;
   if (problem) return await afterProblem(context, view, problem);
-  const waiting = awaitOrder(context, view, issuerRef, !isInUse && attempt.kind === 'running');
+  const waiting = outage ? undefined : awaitOrder(context, view, issuerRef, !isInUse && attempt.kind === 'running');
   if (waiting) return waiting;
   if (!blocker && wantsFreshAttempt(context, view, held, attempt)) {
     await startFreshAttempt(context, certificate, attempt);
@@ -110,11 +111,11 @@ async function followUp(
   if (held.kind === 'misnamed' && attempt.kind !== 'running') return misnamed(context, view, held.names);
   switch (attempt.kind) {
     case 'none':
-      return undefined;
+      return outage && !isInUse ? nextOf(outage) : undefined;
     case 'failed':
       return failed(context, view, attempt.why);
     case 'running':
-      return running(context, view, attempt, trouble);
+      return outage ? nextOf(outage) : running(context, view, attempt);
   }
 }
 
@@ -159,40 +160,39 @@ async function ensureCertificate(
 }
 
 interface IssuerVerdict {
+  /** The issuer must not be used, or cannot be. */
   readonly missing?: DomainCondition | undefined;
-  /** What prevents the issuer from issuing, according to its Ready condition; '' if nothing does. */
-  readonly trouble: string;
+  /** The issuer, or cert-manager, does not work now. */
+  readonly outage?: DomainCondition | undefined;
 }
 
 function judgeIssuer(
-  {stores}: Operator,
+  {stores, certManager}: Operator,
   {namespace}: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): IssuerVerdict {
+  const down = certManager.problem();
+  const outage = down === undefined ? undefined : CertificateReady.certManagerDown(down);
   const {kind, name, group} = issuerOf(issuerRef);
   const acmeIssuer = acmeIssuerOf(issuerRef);
-  if (acmeIssuer !== undefined) return judgeAcmeIssuer(stores, acmeIssuer);
-  if (group !== 'cert-manager.io') return {trouble: ''}; // an external issuer: its kind is unknown
+  if (acmeIssuer !== undefined) return judgeAcmeIssuer(stores, acmeIssuer, outage);
+  if (group !== 'cert-manager.io') return {outage}; // an external issuer: its kind is unknown
   const found = kind === 'ClusterIssuer' ? stores.clusterIssuers.get(name) : stores.issuers.get(`${namespace}/${name}`);
-  if (!found) return {missing: CertificateReady.issuerNotFound(kind, name), trouble: ''};
-  if (found.problem !== undefined)
-    return {missing: CertificateReady.issuerNotAllowed(name, found.problem), trouble: ''};
-  const ready = findCondition(found.status?.conditions, 'Ready');
-  const trouble =
-    ready?.status === 'False'
-      ? ` The platform's ${kind} ${name} is not ready: ${ready.message ?? ready.reason}. The platform team must fix it.`
-      : '';
-  return {trouble};
+  if (!found) return {missing: CertificateReady.issuerNotFound(kind, name), outage};
+  if (found.problem !== undefined) return {missing: CertificateReady.issuerNotAllowed(name, found.problem), outage};
+  const why = notReady(kind, name, found);
+  return {outage: outage ?? (why === undefined ? undefined : CertificateReady.issuerNotReady(why))};
 }
 
-function judgeAcmeIssuer({acmeIssuers}: Operator['stores'], name: string): IssuerVerdict {
+function judgeAcmeIssuer(
+  {acmeIssuers}: Operator['stores'],
+  name: string,
+  outage: DomainCondition | undefined,
+): IssuerVerdict {
   const found = acmeIssuers.get(name);
-  if (!found) return {missing: CertificateReady.issuerNotFound('ACMEIssuer', name), trouble: ''};
-  const failing = found.status?.conditions?.find(({status}) => status === 'False');
-  const trouble = failing
-    ? ` The platform's ACMEIssuer ${name}: ${failing.message} The platform team must fix it.`
-    : '';
-  return {trouble};
+  if (!found) return {missing: CertificateReady.issuerNotFound('ACMEIssuer', name), outage};
+  const why = acmeNotReady(name, found);
+  return {outage: outage ?? (why === undefined ? undefined : CertificateReady.issuerNotReady(why))};
 }
 
 /**
@@ -273,9 +273,9 @@ function overdueMs({config, knownSince}: Operator, {certificate, nowMs}: Certifi
   return (sinceMs ?? nowMs - knownSince.ageMs(id)) + config.certificates.overdueAfterSeconds * 1000;
 }
 
-function running(operator: Operator, view: CertifiedView, attempt: Running, trouble: string): NextCertificate {
+function running(operator: Operator, view: CertifiedView, attempt: Running): NextCertificate {
   const {host, published, secret, certificate, nowMs} = view;
-  const progress = attempt.progress + trouble;
+  const {progress} = attempt;
   const overdueAtMs = overdueMs(operator, view, attempt);
   const rest = nowMs < overdueAtMs ? {wakeAtMs: overdueAtMs} : {};
   const again = `To start a new attempt, run: ${REVERIFY(host)}`;

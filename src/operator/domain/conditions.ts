@@ -248,6 +248,14 @@ export const CertificateReady = {
   },
   retrying: (message: string) => certificateReady('False', 'Retrying', explainRetrying('the Certificate', message)),
   paused: (usable: boolean) => certificateReady(usable ? 'True' : 'False', 'Paused', explainPause('the Certificate')),
+  issuerNotReady: (why: string) => {
+    const message = `${why} The platform team must fix it; Nameplate will then continue automatically.`;
+    return certificateReady('False', 'IssuerNotReady', message);
+  },
+  certManagerDown: (why: string) => {
+    const message = `${why} The platform team must start it; Nameplate will then continue automatically.`;
+    return certificateReady('False', 'CertManagerDown', message);
+  },
   certManagerMissing: () => {
     const message =
       'cert-manager is not installed in this cluster. The platform team must install it; Nameplate will then continue automatically.';

@@ -26,6 +26,9 @@ const MAX_PROGRESS_PAUSE_MS = 120_000;
 /** Reasons of a Domain whose next step follows automatically, usually within a second. */
 const PROGRESS: ReadonlySet<string> = new Set(['Waiting', 'Checking', 'Issuing', 'Pending']);
 
+/** The operator reports these once. */
+const OUTAGES = ['CertManagerDown', 'IssuerNotReady'] as const;
+
 /** Reasons of a Domain that require nobody to act, so no Event reports them. */
 const UNEVENTFUL: ReadonlySet<string> = new Set([
   ...PROGRESS,
@@ -34,6 +37,7 @@ const UNEVENTFUL: ReadonlySet<string> = new Set([
   'TargetNotLive',
   'Paused',
   'Outdated',
+  ...OUTAGES,
 ]);
 
 /** What the steps decided. */

@@ -126,6 +126,19 @@ export interface OperatorConfig {
      */
     readonly certManagerUser: string;
     /**
+     * The Lease that shows whether cert-manager runs. The chart grants the operator the right to read it in every namespace, by this name.
+     */
+    readonly certManagerLease: {
+      /**
+       * As global.leaderElection.namespace in cert-manager's chart.
+       */
+      readonly namespace: string;
+      /**
+       * If empty, Nameplate does not notice that cert-manager is down.
+       */
+      readonly name: string;
+    };
+    /**
      * Issuers that tenants create in their own namespaces.
      */
     readonly tenantIssuers: {

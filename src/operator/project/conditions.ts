@@ -45,8 +45,11 @@ export const ProjectReady = {
     const message = `Plan ${plan} allows ${limit} Projects per account, and other Projects already use all of them. Delete another Project, or ask the platform team for a larger plan. Nameplate will then publish this Project and its custom domains.`;
     return ready('False', 'PlanLimitReached', message);
   },
-  certificate: (host: string) => {
-    const message = `The certificate of ${host} is being issued. Nameplate will publish the project once it is ready. No action needed.`;
+  certificate: (host: string, outage?: string) => {
+    const message =
+      outage === undefined
+        ? `The certificate of ${host} is being issued. Nameplate will publish the project once it is ready. No action needed.`
+        : `${host} has no certificate yet. ${outage} The platform team must start it; Nameplate will then continue automatically.`;
     return ready('False', 'CertificateNotReady', message);
   },
   certificateFailed: (host: string, why: string, next: string | undefined, certificate: string) => {

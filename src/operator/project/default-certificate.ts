@@ -92,7 +92,10 @@ export async function certifyDefaultHost(
   const {note, wakeAtMs} = {...contestedOf(context, [certificate])};
   const wakesAtMs = earliest(wakeAtMs, changesAtMs(held, nowMs));
   return {
-    ...explain(intent, existing, {held, isKept, isPublished, nowMs, problem}),
+    ...explain(intent, existing, {
+      ...{held, isKept, isPublished, nowMs, problem},
+      outage: context.certManager.problem(),
+    }),
     ...(note !== undefined && {note}),
     ...(wakesAtMs !== undefined && {wakeAtMs: wakesAtMs}),
   };
@@ -109,13 +112,15 @@ interface Judged {
   readonly nowMs: number;
   /** What the CA said of the last order, while the next one waits. */
   readonly problem: DeepReadonly<Issuance['problem']>;
+  /** Why cert-manager issues nothing now. */
+  readonly outage: string | undefined;
 }
 
 /** An expired certificate still names only the host, so its route is kept as it should be. */
 function explain(
   {host, name}: Intent,
   existing: DeepReadonly<Certificate> | undefined,
-  {held, isKept, isPublished, nowMs, problem}: Judged,
+  {held, isKept, isPublished, nowMs, problem, outage}: Judged,
 ): Pick<CertificateProgress, 'missing' | 'trouble'> {
   if (held.kind === 'misnamed') return {missing: ProjectReady.certificateForOthers(host, held.names, name, isKept)};
   const isCalledReady = findCondition(existing?.status?.conditions, 'Ready')?.status === 'True';
@@ -129,7 +134,7 @@ function explain(
   const why =
     attempt?.kind === 'failed'
       ? `${attempt.why}${next === undefined ? '' : ` The next attempt is at ${next}.`}`
-      : 'cert-manager has not renewed it.';
+      : (outage ?? 'cert-manager has not renewed it.');
   switch (held.kind) {
     case 'valid': {
       if (isInUse && attempt?.kind !== 'failed') return {};
@@ -144,7 +149,7 @@ function explain(
         missing:
           attempt?.kind === 'failed'
             ? ProjectReady.certificateFailed(host, attempt.why, next, name)
-            : ProjectReady.certificate(host),
+            : ProjectReady.certificate(host, outage),
       };
   }
 }

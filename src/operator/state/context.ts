@@ -19,6 +19,14 @@ import type {Outdated} from './outdated.ts';
 import type {Places} from './places.ts';
 import type {Stores} from './stores.ts';
 
+/** A program without which nothing continues. */
+export interface Dependency {
+  /** Why it does not work; undefined if it does, or nobody knows. */
+  problem(): string | undefined;
+  /** Calls `handler` when it stops or starts to work. */
+  subscribe(handler: () => void): void;
+}
+
 /** What every reconcile of the operator needs. */
 export interface Operator {
   readonly config: OperatorConfig;
@@ -45,6 +53,7 @@ export interface Operator {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly knownSince: KnownSince;
+  readonly certManager: Dependency;
 }
 
 /** The API server, within one reconcile. */

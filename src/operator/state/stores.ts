@@ -128,7 +128,10 @@ export const INDEX = {
 export const ANY_NAMESPACE = '*';
 
 const AWAITS_ISSUER: ReadonlySet<string> = new Set(
-  ['IssuerNotFound', 'IssuerNotAllowed', 'CertManagerMissing', 'Issuing'].map(reason => `CertificateReady/${reason}`),
+  [
+    ...['IssuerNotFound', 'IssuerNotAllowed', 'IssuerNotReady', 'CertManagerMissing', 'CertManagerDown'],
+    ...['Issuing', 'Overdue', 'Expired'],
+  ].map(reason => `CertificateReady/${reason}`),
 );
 
 const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};

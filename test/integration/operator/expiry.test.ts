@@ -4,7 +4,8 @@
  */
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {findCondition, timestamp} from '../../../src/api/conditions.ts';
-import {CERTIFICATE, DOMAIN, INGRESS} from '../../../src/operator/model/kinds.ts';
+import {CERTIFICATE, DOMAIN, INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
+import {until} from '../../cluster/wait.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import {askLiar, certify, refuse} from './lying-issuer.ts';
 import {installIngressClass, type OperatorWorld, startOperatorWorld} from './operator-world.ts';
@@ -129,3 +130,27 @@ test('a valid certificate stays in use while its issuer is replaced by one that 
   const notReady = versions.filter(({object}) => findCondition(object.status?.conditions, 'Ready')?.status !== 'True');
   expect(notReady.map(({object}) => object.status?.conditions)).toEqual([]);
 }, 240_000);
+
+test('while cert-manager is down, the operator says so, and each host that waits; they continue once it is back', async () => {
+  const operator = world.operator();
+  const isUp = () => operator.metric('nameplate_dependency_up', {dependency: 'cert-manager'});
+  expect(await isUp()).toBe(1);
+  const waiting = await newDomainTenant(world, 'waiting', {timeoutMs: 150_000});
+  const host = waiting.host('shop');
+  await world.certManager.crash();
+  await waiting.deployedProject({primary: host});
+  await waiting.createRecords(host);
+  const down = await waiting.becomes(host, {state: 'Verified', CertificateReady: 'CertManagerDown'}, [
+    'cert-manager is not running: it last renewed Lease kube-system/cert-manager-controller at',
+  ]);
+  expect(messagesOf(down)).not.toContain('usually takes');
+  await waiting.projectBecomes('shop', {Ready: 'CertificateNotReady'});
+  expect(findCondition(waiting.get(PROJECT, 'shop')?.status?.conditions, 'Ready')?.message).toContain('not running');
+  expect(await isUp()).toBe(0);
+  expect(await operator.readiness()).toContain('cert-manager is not running');
+  expect(await operator.ready()).toBe(true);
+
+  await world.certManager.restart();
+  await waiting.becomesLive(host);
+  await until('the warning is gone', async () => (await isUp()) === 1);
+}, 400_000);

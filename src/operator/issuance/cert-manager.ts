@@ -1,0 +1,88 @@
+/**
+ * Whether cert-manager works, by the Lease that its controller renews. Its objects do not show that: nothing changes
+ * while nothing is due. What is wrong concerns the operator as a whole, and hosts that wait for a certificate.
+ */
+import type {Logger} from 'pino';
+import type {Clock} from '../../base/clock.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import {LEASE, type Lease} from '../../runtime/kube/leader-election.ts';
+import type {OperatorConfig} from '../model/config.ts';
+import type {Dependency} from '../state/context.ts';
+
+const LOOK_MS = 15_000;
+/** cert-manager renews every 15 s, and another replica takes over after 60 s. */
+const SILENCE_MS = 90_000;
+
+interface CertManagerParts {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly lease: OperatorConfig['certificates']['certManagerLease'];
+}
+
+export class CertManager implements Dependency {
+  readonly #parts: CertManagerParts;
+  readonly #handlers = new Set<() => void>();
+  #seen: {readonly renewal: string; readonly sinceMs: number} | undefined;
+  #problem: string | undefined;
+
+  constructor(parts: CertManagerParts) {
+    this.#parts = parts;
+  }
+
+  problem(): string | undefined {
+    return this.#problem;
+  }
+
+  subscribe(handler: () => void): void {
+    this.#handlers.add(handler);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const {clock, lease, logger} = this.#parts;
+    if (lease.name === '') return;
+    while (!signal.aborted) {
+      await this.#look(signal).catch((error: unknown) => {
+        // The API server's outage is reported elsewhere, and says nothing about cert-manager.
+        if (!signal.aborted) logger.debug({err: error}, "cert-manager's Lease cannot be read.");
+        this.#seen = undefined;
+      });
+      await clock.sleep(LOOK_MS, signal).catch(() => undefined);
+    }
+  }
+
+  /** The times in the Lease are of another clock, so how long it has not changed is measured here. */
+  async #look(signal: AbortSignal): Promise<void> {
+    const {client, clock, lease} = this.#parts;
+    const {namespace, name} = lease;
+    const found = await client.get(LEASE, {namespace, name}, {signal});
+    if (!found?.spec) {
+      this.#seen = undefined;
+      this.#set(undefined);
+      return;
+    }
+    const {holderIdentity = '', renewTime = ''} = found.spec;
+    const [renewal, nowMs] = [`${holderIdentity} ${renewTime}`, clock.monotonic()];
+    if (this.#seen?.renewal !== renewal) this.#seen = {renewal, sinceMs: nowMs};
+    const isSilent = nowMs - this.#seen.sinceMs >= silenceMs(found);
+    this.#set(
+      isSilent
+        ? `cert-manager is not running: it last renewed Lease ${namespace}/${name} at ${renewTime.slice(0, 19)}Z.`
+        : undefined,
+    );
+  }
+
+  #set(problem: string | undefined): void {
+    const before = this.#problem;
+    this.#problem = problem;
+    if ((before === undefined) === (problem === undefined)) return;
+    const {logger} = this.#parts;
+    if (problem === undefined) logger.info('cert-manager is running again.');
+    else logger.warn(`${problem} Nothing is issued or renewed meanwhile.`);
+    for (const handler of this.#handlers) handler();
+  }
+}
+
+function silenceMs({spec}: Lease): number {
+  return Math.max(SILENCE_MS, 1500 * (spec?.leaseDurationSeconds ?? 0));
+}

@@ -1,0 +1,70 @@
+/** What keeps all certificates from being issued is reported once, as a warning and a metric of the operator. */
+import {Gauge, type Registry} from 'prom-client';
+import {findCondition} from '../../api/conditions.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {acmeIssuerOf, issuerOf} from '../model/issuer-ref.ts';
+import type {OperatorConfig} from '../model/config.ts';
+import type {ACMEIssuer, Issuer} from '../model/kinds.ts';
+import type {Dependency} from '../state/context.ts';
+import type {Stores} from '../state/stores.ts';
+
+interface Parts {
+  readonly config: Pick<OperatorConfig, 'certificates'>;
+  readonly stores: Pick<Stores, 'certificates' | 'clusterIssuers' | 'acmeIssuers'>;
+  readonly certManager: Pick<Dependency, 'problem'>;
+  readonly registry: Registry;
+}
+
+/** Returns the text for the readiness check. */
+export function watchIssuance({config, stores, certManager, registry}: Parts): () => string | undefined {
+  const problems = {
+    'cert-manager': () =>
+      stores.certificates.state === 'missing' ? 'cert-manager is not installed.' : certManager.problem(),
+    issuer: () => issuerTrouble(config, stores),
+  } as const;
+  new Gauge({
+    name: 'nameplate_dependency_up',
+    help: '0 if this is known to keep every certificate from being issued.',
+    labelNames: ['dependency'],
+    registers: [registry],
+    collect() {
+      for (const [dependency, problem] of Object.entries(problems)) this.set({dependency}, problem() ? 0 : 1);
+    },
+  });
+  return () => {
+    const found = Object.values(problems).flatMap(problem => problem() ?? []);
+    if (found.length === 0) return undefined;
+    return `${found.join(' ')} Hosts that have a valid certificate are served until it expires; new hosts wait.`;
+  };
+}
+
+/** Of the configured issuer, if it is one of the whole cluster. */
+function issuerTrouble(
+  {certificates}: Parts['config'],
+  {certificates: {state}, clusterIssuers, acmeIssuers}: Parts['stores'],
+): string | undefined {
+  const {kind, name, group} = issuerOf(certificates.issuerRef);
+  if (acmeIssuerOf(certificates.issuerRef) !== undefined) {
+    if (acmeIssuers.state !== 'synced') return undefined;
+    const found = acmeIssuers.get(name);
+    return found ? acmeNotReady(name, found) : `There is no ACMEIssuer ${name}.`;
+  }
+  if (state !== 'synced' || clusterIssuers.state !== 'synced') return undefined;
+  if (group !== 'cert-manager.io' || kind !== 'ClusterIssuer') return undefined;
+  const issuer = clusterIssuers.get(name);
+  return issuer ? notReady(kind, name, issuer) : `There is no ClusterIssuer ${name}.`;
+}
+
+/** Why an ACMEIssuer issues nothing now; undefined if it does, or has not said. */
+export function acmeNotReady(name: string, {status}: DeepReadonly<ACMEIssuer>): string | undefined {
+  const failing = status?.conditions?.find(condition => condition.status === 'False');
+  return failing && `The platform's ACMEIssuer ${name} is not ready: ${failing.message.replace(/[.\s]+$/, '')}.`;
+}
+
+/** What an issuer that is not ready says; undefined if it is ready, or has not said. */
+export function notReady(kind: string, name: string, issuer: DeepReadonly<Issuer>): string | undefined {
+  const ready = findCondition(issuer.status?.conditions, 'Ready');
+  if (ready?.status !== 'False') return undefined;
+  const why = (ready.message ?? ready.reason ?? '').replace(/[.\s]+$/, '');
+  return `The platform's ${kind} ${name} is not ready${why === '' ? '' : `: ${why}`}.`;
+}
