@@ -3,9 +3,12 @@ import {judgeVisit, type ProbeQuestion, type ProbeReason} from './judge.ts';
 import type {Response, ServedCertificate, VisitResult} from './visit.ts';
 
 const ISSUED = {notBefore: '2026-01-01T00:00:00Z', notAfter: '2026-04-01T00:00:00Z'};
-const BEFORE = {notBefore: '2025-11-01T00:00:00Z', notAfter: '2026-02-01T00:00:00Z'};
+const NOW_MS = Date.parse('2026-02-15T00:00:00Z');
+const EXPIRED = {notBefore: '2025-11-01T00:00:00Z', notAfter: '2026-02-01T00:00:00Z'};
+const EARLY = {notBefore: '2026-03-01T00:00:00Z', notAfter: '2026-06-01T00:00:00Z'};
+const OTHER_VALID = {notBefore: '2026-02-15T01:00:00Z', notAfter: '2026-02-16T00:00:00Z'};
 const HOST = 'shop.example.com';
-const serving: ProbeQuestion = {host: HOST, certificate: ISSUED};
+const serving: ProbeQuestion = {host: HOST};
 const redirecting: ProbeQuestion = {...serving, redirect: {to: 'www.example.com', status: 301}};
 const proven: ProbeQuestion = {
   ...serving,
@@ -14,8 +17,9 @@ const proven: ProbeQuestion = {
 
 const right = certificate();
 
-function certificate({names = [HOST], validity = ISSUED} = {}): ServedCertificate {
-  return {names, notBeforeMs: Date.parse(validity.notBefore), notAfterMs: Date.parse(validity.notAfter)};
+function certificate({names = [HOST], validity = ISSUED, untrusted = ''} = {}): ServedCertificate {
+  const [notBeforeMs, notAfterMs] = [Date.parse(validity.notBefore), Date.parse(validity.notAfter)];
+  return {names, notBeforeMs, notAfterMs, ...(untrusted && {untrusted})};
 }
 
 function answered(served: ServedCertificate, response?: Response): VisitResult {
@@ -36,7 +40,19 @@ test.each<{case: string; question: ProbeQuestion; answer: VisitResult; reason: P
   {
     case: 'a certificate that also covers other hosts',
     question: serving,
-    answer: answered(certificate({names: [HOST, 'www.example.com']})),
+    answer: answered(certificate({names: ['aaa.example.com', HOST]})),
+    reason: 'Answering',
+  },
+  {
+    case: 'a wildcard that covers the host',
+    question: serving,
+    answer: answered(certificate({names: ['*.example.com']})),
+    reason: 'Answering',
+  },
+  {
+    case: 'a wildcard for another level',
+    question: serving,
+    answer: answered(certificate({names: ['*.com', '*.shop.example.com', '*']})),
     reason: 'WrongCertificate',
   },
   {
@@ -46,16 +62,45 @@ test.each<{case: string; question: ProbeQuestion; answer: VisitResult; reason: P
     reason: 'WrongCertificate',
   },
   {
-    case: 'an older certificate of the host',
+    case: 'a certificate that has expired, even if it is the one that was issued',
     question: serving,
-    answer: answered(certificate({validity: BEFORE})),
+    answer: answered(certificate({validity: EXPIRED})),
     reason: 'WrongCertificate',
+    says: 'which has expired',
   },
   {
-    case: 'the certificate before a renewal',
-    question: {...serving, previous: BEFORE},
-    answer: answered(certificate({validity: BEFORE})),
+    case: 'a certificate that is not valid yet',
+    question: serving,
+    answer: answered(certificate({validity: EARLY})),
+    reason: 'WrongCertificate',
+    says: 'which is not valid yet',
+  },
+  {
+    case: 'another certificate that is valid, from a clock that is an hour ahead',
+    question: serving,
+    answer: answered(certificate({validity: OTHER_VALID})),
     reason: 'Answering',
+  },
+  {
+    case: 'a self-signed certificate',
+    question: serving,
+    answer: answered(certificate({untrusted: 'DEPTH_ZERO_SELF_SIGNED_CERT'})),
+    reason: 'WrongCertificate',
+    says: 'which is self-signed',
+  },
+  {
+    case: 'a self-signed certificate of an issuer that signs so',
+    question: {...serving, allowsSelfSigned: true},
+    answer: answered(certificate({untrusted: 'DEPTH_ZERO_SELF_SIGNED_CERT'})),
+    reason: 'Answering',
+    says: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+  },
+  {
+    case: 'a certificate of a private authority',
+    question: serving,
+    answer: answered(certificate({untrusted: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'})),
+    reason: 'Answering',
+    says: 'does not end at a certificate authority that Nameplate knows (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
   },
   {case: 'no connection', question: serving, answer: {kind: 'unreachable', why: 'refused'}, reason: 'EdgeUnreachable'},
   {case: 'silence', question: serving, answer: {kind: 'silent', why: 'nothing'}, reason: 'EdgeUnreachable'},
@@ -96,7 +141,7 @@ test.each<{case: string; question: ProbeQuestion; answer: VisitResult; reason: P
   },
   {case: 'a route that is not ours', question: proven, answer: answered(right, {status: 200}), reason: 'WrongRoute'},
 ])('$case: $reason', ({question, answer, reason, says = ''}) => {
-  const verdict = judgeVisit(question, answer);
+  const verdict = judgeVisit(question, answer, NOW_MS);
   expect(verdict.reason).toBe(reason);
   expect(verdict.verified).toBe(reason === 'Answering');
   expect(verdict.agreed).toBe(reason !== 'EdgeUnreachable');
@@ -105,8 +150,8 @@ test.each<{case: string; question: ProbeQuestion; answer: VisitResult; reason: P
 
 test('what a server says is cut, and contains no control characters', () => {
   const names = Array.from({length: 100}, () => `${'\u0007'.repeat(60)}.example`);
-  const {message} = judgeVisit(serving, answered(certificate({names})));
+  const {message} = judgeVisit(serving, answered(certificate({names})), NOW_MS);
   expect(message.length).toBeLessThan(300);
   expect(message).toMatch(/^[ -~]+$/);
-  expect(judgeVisit(redirecting, to(`https://${'a'.repeat(5000)}/`)).message.length).toBeLessThan(400);
+  expect(judgeVisit(redirecting, to(`https://${'a'.repeat(5000)}/`), NOW_MS).message.length).toBeLessThan(400);
 });

@@ -4,18 +4,11 @@ import type {Response, ServedCertificate, VisitResult} from './visit.ts';
 /** What the edge must answer for one host. */
 export interface ProbeQuestion {
   readonly host: string;
-  /** The validity of the certificate, as cert-manager reports it, in RFC 3339. It names the host and nothing else. */
-  readonly certificate: Validity;
-  /** The certificate before the last renewal: the edge may present it for a while. */
-  readonly previous?: Validity;
+  /** The issuer signs each certificate with its own key. Otherwise, a self-signed one is not from the issuer. */
+  readonly allowsSelfSigned?: boolean;
   readonly redirect?: {readonly to: string; readonly status: number};
   /** The route answers a request for `path` with a redirect to the path `location`, unlike the route of any other host. */
   readonly route?: {readonly path: string; readonly location: string};
-}
-
-interface Validity {
-  readonly notBefore: string;
-  readonly notAfter: string;
 }
 
 export type ProbeReason =
@@ -31,12 +24,17 @@ export interface ProbeVerdict {
   readonly verified: boolean;
   /** The edge was reached, so a "no" concerns the host. */
   readonly agreed: boolean;
+  /** Of a "yes": what a browser may reject nevertheless. */
   readonly message: string;
 }
 
 const MAX_SHOWN = 200;
 
-export function judgeVisit(question: ProbeQuestion, answer: VisitResult): ProbeVerdict {
+/** The clock of this process may be behind by this much. */
+const CLOCK_TOLERANCE_MS = 7_200_000;
+
+/** `nowMs`: by the wall clock. */
+export function judgeVisit(question: ProbeQuestion, answer: VisitResult, nowMs: number): ProbeVerdict {
   const {host, redirect, route} = question;
   switch (answer.kind) {
     case 'unreachable':
@@ -51,11 +49,14 @@ export function judgeVisit(question: ProbeQuestion, answer: VisitResult): ProbeV
       return no('NoAnswer', `The edge closes connections for ${host} without presenting a certificate.`);
     case 'answered': {
       const {certificate, response} = answer;
-      if (!isExpected(question, certificate))
-        return no('WrongCertificate', `The edge presents ${shown(certificate)} for ${host}.`);
+      const fault = faultOf(question, certificate, nowMs);
+      if (fault !== undefined) {
+        return no('WrongCertificate', `The edge presents ${shown(certificate)} for ${host}${fault}.`);
+      }
+      const yes = {...YES, message: doubtAbout(certificate)};
       if (redirect) {
         const to = `https://${redirect.to}/`;
-        if (response?.status === redirect.status && response.location === to) return YES;
+        if (response?.status === redirect.status && response.location === to) return yes;
         const message = `The edge answers https://${host}/ with ${shownResponse(response)} instead of a redirect to ${to} with ${redirect.status}.`;
         return no('WrongRedirect', message);
       }
@@ -63,7 +64,7 @@ export function judgeVisit(question: ProbeQuestion, answer: VisitResult): ProbeV
         const message = `Another route answers requests for ${host} (${route.path}: ${shownResponse(response)}).`;
         return no('WrongRoute', message);
       }
-      return YES;
+      return yes;
     }
   }
 }
@@ -79,12 +80,29 @@ function pathOf(location: string | undefined, host: string): string | undefined 
   return location === undefined ? undefined : URL.parse(location, `https://${host}`)?.pathname;
 }
 
-function isExpected({host, certificate, previous}: ProbeQuestion, served: ServedCertificate): boolean {
-  if (served.names.length !== 1 || served.names[0] !== host) return false;
-  return [certificate, ...(previous ? [previous] : [])].some(
-    ({notBefore, notAfter}) =>
-      Date.parse(notBefore) === served.notBeforeMs && Date.parse(notAfter) === served.notAfterMs,
-  );
+/** What a browser rejects, whoever its user trusts. */
+function faultOf(
+  {host, allowsSelfSigned = false}: ProbeQuestion,
+  {names, notBeforeMs, notAfterMs, untrusted}: ServedCertificate,
+  nowMs: number,
+): string | undefined {
+  if (!names.some(name => covers(name, host))) return '';
+  if (nowMs >= notAfterMs) return ', which has expired';
+  if (nowMs < notBeforeMs - CLOCK_TOLERANCE_MS) return ', which is not valid yet';
+  return untrusted === SELF_SIGNED && !allowsSelfSigned ? ', which is self-signed' : undefined;
+}
+
+const SELF_SIGNED = 'DEPTH_ZERO_SELF_SIGNED_CERT';
+
+/** RFC 6125, 6.4.3: the wildcard stands for one label. */
+function covers(name: string, host: string): boolean {
+  return name === host || (name.startsWith('*.') && name.slice(1) === host.slice(host.indexOf('.')));
+}
+
+/** A private CA, or that of a staging environment, is unknown here, and perhaps not to the visitors. */
+function doubtAbout({untrusted}: ServedCertificate): string {
+  if (untrusted === undefined) return '';
+  return `Its chain does not end at a certificate authority that Nameplate knows (${untrusted}); browsers reject it unless they know that authority.`;
 }
 
 function shown({names, notBeforeMs, notAfterMs}: ServedCertificate): string {

@@ -2,17 +2,17 @@ import {Registry} from 'prom-client';
 import {expect, onTestFinished, test} from 'vitest';
 import {ManualClock} from '../../test/support/manual-clock.ts';
 import {createProber} from './prober.ts';
+import type {Address} from './visit.ts';
 
 const SECOND = 1000;
-const certificate = {notBefore: '2026-11-01T00:00:00Z', notAfter: '2027-01-30T00:00:00Z'};
 
 /** A prober without an edge: each probe ends immediately, and fails. */
-function proberOf(hosts: number) {
+function proberOf(hosts: number, addresses: () => readonly Address[] = () => []) {
   const clock = new ManualClock();
   const registry = new Registry();
   const prober = createProber({
     settings: {steadySeconds: 15, perSecond: 10, failAfterSeconds: 30, timeoutMs: 5000},
-    addresses: () => [],
+    addresses,
     clock,
     registry,
     onError: (_, error) => expect.fail(String(error)),
@@ -20,7 +20,7 @@ function proberOf(hosts: number) {
   });
   const keys = Array.from({length: hosts}, (_, index) => `shop-${index}.test`);
   for (const [index, host] of keys.entries()) {
-    prober.watch(host, {account: `a${index % 50}`, uid: host, question: {host, certificate}, urgency: 'steady'});
+    prober.watch(host, {account: `a${index % 50}`, uid: host, question: {host}, urgency: 'steady'});
   }
   const stop = new AbortController();
   const ended = prober.start(stop.signal);
@@ -32,7 +32,7 @@ function proberOf(hosts: number) {
     const found = await registry.getSingleMetric('nameplate_probes_total')?.get();
     return found?.values.reduce((sum, {value}) => sum + value, 0) ?? 0;
   };
-  return {clock, count, probed: () => keys.filter(key => prober.get(key)).length};
+  return {clock, count, prober, probed: () => keys.filter(key => prober.get(key)).length};
 }
 
 test('few hosts are each probed within steadySeconds', async () => {
@@ -57,4 +57,16 @@ test('hosts that fail are retried no faster than perSecond allows, once they hav
   await clock.advance(100 * SECOND);
   expect((await count()) - before).toBeGreaterThan(900);
   expect((await count()) - before).toBeLessThan(1100);
+});
+
+test('an edge that loses its address cannot be reached; one that never had any is not probed', async () => {
+  expect(proberOf(0).prober.isOn).toBe(false);
+  let known: readonly Address[] = [{host: '127.0.0.1', port: 1}];
+  const {prober, clock, probed} = proberOf(1, () => known);
+  expect(prober.isOn).toBe(true);
+  known = [];
+  expect(prober.isOn).toBe(true);
+  await clock.advance(15 * SECOND);
+  expect(probed()).toBe(1);
+  expect(prober.problem()).toContain('it has no address');
 });

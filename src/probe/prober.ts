@@ -1,5 +1,4 @@
 /** Probes each host that the edge serves. The rate is limited, and accounts take turns. */
-import {isDeepStrictEqual} from 'node:util';
 import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
 import {createScheduler, type Scheduler} from '../schedule/scheduler.ts';
@@ -28,7 +27,7 @@ interface ProberParts {
 }
 
 export interface Prober extends Scheduler<ProbeQuestion, ProbeVerdict> {
-  /** Whether there is an edge to probe. */
+  /** Whether there is an edge to probe. One that loses its address later cannot be reached. */
   readonly isOn: boolean;
   /** Why the edge cannot be reached; undefined if it can. */
   problem(): string | undefined;
@@ -37,15 +36,14 @@ export interface Prober extends Scheduler<ProbeQuestion, ProbeVerdict> {
 const SOON_SECONDS = 0.5;
 const RETRY_MAX_SECONDS = 10;
 const IN_FLIGHT = 32;
-/** After a renewal, how long the edge may present the previous certificate. */
-const RENEWAL_MS = 600_000;
 /** An edge that answered for another host within this time is reachable. */
 const RECENT_MS = 10_000;
 const MAX_ADDRESSES = 4;
 
 export function createProber({settings, addresses, clock, registry, onError, onReachable}: ProberParts): Prober {
   const metrics = createMetrics(registry);
-  const watched = new Map<string, ProbeQuestion & {readonly renewedMs?: number}>();
+  const watched = new Set<string>();
+  let hadAddress = false;
   let answeredMs = Number.NEGATIVE_INFINITY;
   let unreachable: string | undefined;
   const pace = (seconds: number) => Math.max(seconds, watched.size / settings.perSecond);
@@ -70,7 +68,7 @@ export function createProber({settings, addresses, clock, registry, onError, onR
 
   async function probe(question: ProbeQuestion, signal: AbortSignal): Promise<ProbeVerdict> {
     const startedMs = clock.monotonic();
-    const verdict = judgeVisit(question, reached(await ask(question, signal)));
+    const verdict = judgeVisit(question, reached(await ask(question, signal)), clock.now());
     metrics.seconds.observe((clock.monotonic() - startedMs) / 1000);
     metrics.probes.inc({reason: verdict.reason});
     return verdict;
@@ -108,33 +106,19 @@ export function createProber({settings, addresses, clock, registry, onError, onR
   return {
     ...scheduler,
     get isOn() {
-      return addresses().length > 0;
+      hadAddress ||= addresses().length > 0;
+      return hadAddress;
     },
     problem: () => (unreachable === undefined ? undefined : `The edge cannot be reached (${unreachable}).`),
     watch(key, host) {
-      const question = withPrevious(watched.get(key), host.question, clock.monotonic());
-      watched.set(key, question);
-      const {renewedMs: _, ...asked} = question;
-      scheduler.watch(key, {...host, question: asked});
+      watched.add(key);
+      scheduler.watch(key, host);
     },
     unwatch(key) {
       watched.delete(key);
       scheduler.unwatch(key);
     },
   };
-}
-
-function withPrevious(
-  before: (ProbeQuestion & {readonly renewedMs?: number}) | undefined,
-  question: ProbeQuestion,
-  nowMs: number,
-): ProbeQuestion & {readonly renewedMs?: number} {
-  if (!before || before.host !== question.host) return question;
-  if (!isDeepStrictEqual(before.certificate, question.certificate)) {
-    return {...question, previous: before.certificate, renewedMs: nowMs};
-  }
-  const {previous, renewedMs = 0} = before;
-  return previous && nowMs - renewedMs < RENEWAL_MS ? {...question, previous, renewedMs} : question;
 }
 
 function createMetrics(registry: Registry) {

@@ -22,6 +22,10 @@ export interface ServedCertificate {
   /** Milliseconds since the epoch. */
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
+  /**
+   * Why its chain does not end at an authority that Node.js knows, as OpenSSL names it; absent if it does.
+   */
+  readonly untrusted?: string;
 }
 
 /**
@@ -41,10 +45,7 @@ export interface Response {
 const MAX_NAMES = 100;
 const MAX_HEADER_BYTES = 16_384;
 
-/**
- * Never rejects. Reads no body. Whether the certificate is trusted does not matter: the caller knows which one to
- * expect.
- */
+/** Never rejects. Reads no body. Visits also edges that a browser would not trust, to say why. */
 export async function visit(
   address: Address,
   {host, path}: Visit,
@@ -96,7 +97,21 @@ function certificateOf(socket: TLSSocket): ServedCertificate {
       .sort(),
     notBeforeMs: found.validFromDate.getTime(),
     notAfterMs: found.validToDate.getTime(),
+    ...untrusted(socket),
   };
+}
+
+/** Of the chain only: names and dates are judged by the caller, at its own time. */
+const NOT_OF_THE_CHAIN: ReadonlySet<string> = new Set([
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+]);
+
+function untrusted({authorizationError}: TLSSocket): {untrusted?: string} {
+  const error: unknown = authorizationError; // a code, despite its type
+  const code = error instanceof Error ? error.message : String(error ?? '');
+  return code === '' || NOT_OF_THE_CHAIN.has(code) ? {} : {untrusted: code};
 }
 
 /** The socket's deadline holds for the request too: a destroyed socket ends it. */

@@ -306,8 +306,9 @@ export const Routed = {
 } as const;
 
 export const Probed = {
-  yes: (isProven: boolean) => {
-    const message = `The edge answers for the host with its certificate${isProven ? ' and its route' : ''}.`;
+  yes: (isProven: boolean, doubt = '') => {
+    const answers = `The edge answers for the host with its certificate${isProven ? ' and its route' : ''}.`;
+    const message = doubt === '' ? answers : `${answers} ${doubt}`;
     return probed('True', 'Answering', message);
   },
   waiting: () => probed('Unknown', 'Waiting', 'Waiting for the route before probing the host at the edge.'),

@@ -44,7 +44,6 @@ function result({isOn = true, check, conditions = LIVE, isRouted = true}: World)
     host: 'shop.test',
     account: {id: 'a'},
     domain: {metadata: {uid: 'uid'}, status: {conditions}},
-    certificate: {status: {notBefore: '2026-11-01T00:00:00Z', notAfter: '2027-01-30T00:00:00Z'}},
     published: {kind: 'serve'},
     nowMs: NOW,
   } as unknown as DomainView;

@@ -1,4 +1,5 @@
 /** Whether the edge answers for the host, from the verdicts that the prober keeps; never waits for the edge. */
+import {issuerOf} from '../model/ca-account.ts';
 import {PROBE_PATH} from '../model/edge-provider.ts';
 import type {Operator} from '../state/context.ts';
 import {Probed, type StepResult} from './conditions.ts';
@@ -11,10 +12,9 @@ import {before, type DomainView} from './view.ts';
  */
 export function probe(operator: Operator, view: DomainView, routed: RouteResult): StepResult {
   const {config, prober, clock} = operator;
-  const {key, domain, account, certificate, nowMs} = view;
+  const {key, domain, account, nowMs} = view;
   const last = before(view, 'Probed');
-  const {notBefore, notAfter} = certificate?.status ?? {};
-  if (!prober.isOn || routed.publishes === undefined || !notBefore || !notAfter) {
+  if (!prober.isOn || routed.publishes === undefined) {
     prober.unwatch(key);
     if (!prober.isOn) return {condition: Probed.notProbed()};
     return {condition: view.published && last ? {...last, type: 'Probed'} : Probed.waiting()};
@@ -27,7 +27,7 @@ export function probe(operator: Operator, view: DomainView, routed: RouteResult)
     uid: domain.metadata.uid ?? key,
     question: {
       host: view.host,
-      certificate: {notBefore, notAfter},
+      ...(allowsSelfSigned(operator, view) && {allowsSelfSigned: true}),
       ...(redirect && {redirect}),
       ...(!redirect && proof !== undefined && {route: {path: PROBE_PATH, location: `${PROBE_PATH}/${proof}`}}),
     },
@@ -38,7 +38,7 @@ export function probe(operator: Operator, view: DomainView, routed: RouteResult)
   const unknown = unchanged ?? (wasLive ? Probed.checking() : Probed.pending());
   if (!check) return {condition: unknown};
   const {verdict, agreedSince} = check;
-  if (verdict.verified) return {condition: Probed.yes(proof !== undefined || redirect !== undefined)};
+  if (verdict.verified) return {condition: Probed.yes(proof !== undefined || redirect !== undefined, verdict.message)};
   if (agreedSince === undefined) {
     // The edge itself cannot be reached, which says nothing about a host.
     const isJudged = last?.status === 'True' || (last?.status === 'False' && last.reason !== 'Pending');
@@ -47,6 +47,16 @@ export function probe(operator: Operator, view: DomainView, routed: RouteResult)
   const leftMs = agreedSince + config.probes.failAfterSeconds * 1000 - clock.monotonic();
   if (leftMs > 0) return {condition: unknown, wakeAtMs: nowMs + leftMs};
   return {condition: Probed.no(verdict.reason, verdict.message)};
+}
+
+/** Of an issuer whose kind is unknown, nobody knows. */
+function allowsSelfSigned({stores}: Operator, {certificate, namespace}: DomainView): boolean {
+  if (!certificate) return true;
+  const {kind, name, group} = issuerOf(certificate.spec.issuerRef);
+  if (group !== 'cert-manager.io') return true;
+  const issuer =
+    kind === 'ClusterIssuer' ? stores.clusterIssuers.get(name) : stores.issuers.get(`${namespace}/${name}`);
+  return issuer?.isSelfSigned ?? issuer === undefined;
 }
 
 /** Undefined if the edge cannot tell the routes of two hosts apart. */

@@ -113,6 +113,8 @@ export interface Issuer extends KubeObject {
   problem?: string | undefined;
   /** Not part of the API: whether cert-manager solves challenges for the ClusterIssuer, judged once when it is cached. */
   speaksAcme?: boolean;
+  /** Not part of the API: whether it signs each certificate with the certificate's own key. */
+  isSelfSigned?: boolean;
   status?: {conditions?: CertificateCondition[]};
 }
 

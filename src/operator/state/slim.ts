@@ -218,7 +218,9 @@ function conditionsOf({status}: Issuer | CertificateRequest, types: readonly str
 
 function slimIssuer(issuer: Issuer): Issuer {
   const {apiVersion, kind, metadata} = slimMetadata(issuer);
-  return {apiVersion, kind, metadata, status: {conditions: conditionsOf(issuer, ['Ready'])}};
+  const isSelfSigned = issuer.spec?.selfSigned !== undefined;
+  const status = {conditions: conditionsOf(issuer, ['Ready'])};
+  return {apiVersion, kind, metadata, ...(isSelfSigned && {isSelfSigned}), status};
 }
 
 export function slimClusterIssuer(issuer: Issuer): Issuer {

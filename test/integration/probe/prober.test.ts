@@ -66,7 +66,8 @@ describe('a visit', () => {
     let bytes = 0;
     const address = await listen(edge(socket => socket.on('data', data => (bytes += data.length))));
     const {validFromDate, validToDate} = new X509Certificate(pair.cert);
-    const certificate = {names: [HOST], notBeforeMs: validFromDate.getTime(), notAfterMs: validToDate.getTime()};
+    const dates = {notBeforeMs: validFromDate.getTime(), notAfterMs: validToDate.getTime()};
+    const certificate = {names: [HOST], ...dates, untrusted: 'DEPTH_ZERO_SELF_SIGNED_CERT'};
     expect(await ask(address)).toEqual({kind: 'answered', certificate});
     expect(bytes).toBe(0);
   });
@@ -130,31 +131,34 @@ describe('the prober', () => {
       stop.abort();
       return ended;
     });
-    const watch = (by: Pair, host = HOST) => {
-      const {validFromDate, validToDate} = new X509Certificate(by.cert);
-      const certificate = {notBefore: validFromDate.toISOString(), notAfter: validToDate.toISOString()};
-      prober.watch(host, {account: 'a', uid: host, question: {host, certificate}, urgency: 'pending'});
+    const watch = (host = HOST, allowsSelfSigned = true) => {
+      const question = {host, ...(allowsSelfSigned && {allowsSelfSigned})};
+      prober.watch(host, {account: 'a', uid: host, question, urgency: 'pending'});
     };
     const sees = (reason: ProbeReason, host = HOST) =>
       until(`${host}: ${reason}`, () => prober.get(host)?.verdict.reason === reason);
     return {prober, told, watch, sees};
   }
 
-  test('accepts the certificate of the host, and the previous one after a renewal, but no older one', async () => {
-    const {prober, watch, sees} = start(await listen(edge()));
-    watch(pair);
+  test('accepts any valid certificate of the host, and no other, and no self-signed one unless the issuer signs so', async () => {
+    const server = edge();
+    const {prober, watch, sees} = start(await listen(server));
+    watch();
     await sees('Answering');
-    watch(renewed); // the edge has not noticed
-    expect(prober.get(HOST)).toBeUndefined();
+    expect(prober.get(HOST)?.verdict.message).toContain('DEPTH_ZERO_SELF_SIGNED_CERT');
+    server.secure(renewed);
+    watch(HOST, false);
+    await sees('WrongCertificate');
+    watch();
     await sees('Answering');
-    watch(foreign);
+    server.secure(foreign);
     await sees('WrongCertificate');
   });
 
   test('says that the edge cannot be reached, and that it can be again', async () => {
     const [port = 0] = await freePorts(1);
     const {prober, told, watch, sees} = start({host: '127.0.0.1', port});
-    watch(pair);
+    watch();
     await sees('EdgeUnreachable');
     expect(prober.get(HOST)?.agreedSince).toBeUndefined();
     expect(prober.problem()).toContain('ECONNREFUSED');
@@ -166,9 +170,9 @@ describe('the prober', () => {
 
   test('blames the host if the edge answers for others', async () => {
     const {prober, watch, sees} = start(await listen(edge()));
-    watch(pair);
+    watch();
     await sees('Answering');
-    watch(pair, 'stranger.example.com');
+    watch('stranger.example.com');
     await sees('NoAnswer', 'stranger.example.com');
     expect(prober.get('stranger.example.com')?.agreedSince).toBeDefined();
     expect(prober.problem()).toBeUndefined();
@@ -176,7 +180,7 @@ describe('the prober', () => {
 
   test('forgets a host that is no longer watched', async () => {
     const {prober, watch, sees} = start(await listen(edge()));
-    watch(pair);
+    watch();
     await sees('Answering');
     prober.unwatch(HOST);
     expect(prober.get(HOST)).toBeUndefined();
