@@ -48,7 +48,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'operator/state': ['api', 'base', 'keys', 'probe', 'dns/dns.ts', ...RUNTIME, 'operator/model', 'operator/ca'],
   'operator/edge': ['api', 'runtime/kube', 'runtime/apply', 'operator/model', 'operator/state'],
   'operator/approval': [...RECONCILE, 'base', 'runtime/cache'],
-  'operator/issuance': ['api', 'runtime/kube', 'operator/model'],
+  'operator/issuance': ['api', 'base', 'runtime/kube', 'operator/model', 'operator/state'],
   'operator/certificate': [
     ...RECONCILE,
     'api/generated',
@@ -97,6 +97,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'operator/config-schema',
     'operator/domain',
     'operator/edge',
+    'operator/issuance',
     'operator/model',
     'operator/project',
     'operator/state',

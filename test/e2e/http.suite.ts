@@ -59,7 +59,7 @@ export function challengesOnPort80(): void {
 
   it('redirects all other paths of any host to HTTPS', async () => {
     const host = `${randomUUID()}.example.com`;
-    for (const path of ['/', '/a/b?c=d&e=%2F', '/.well-known/acme-challenge', '/.well-known/other/x']) {
+    for (const path of ['/', '/a/b?c=d&e=%2F', '/.well-known/acme-challenges', '/.well-known/other/x']) {
       expect(await visitor.request(`http://${host}${path}`)).toMatchObject({
         status: 301,
         location: `https://${host}${path}`,

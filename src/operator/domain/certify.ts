@@ -115,7 +115,7 @@ async function followUp(
     case 'failed':
       return failed(context, view, attempt.why);
     case 'running':
-      return outage ? nextOf(outage) : running(context, view, attempt);
+      return outage ? during(outage, view) : running(context, view, attempt);
   }
 }
 
@@ -271,6 +271,12 @@ function overdueMs({config, knownSince}: Operator, {certificate, nowMs}: Certifi
   const {metadata, status} = certificate;
   const id = `attempt for Certificate ${metadata.uid} after ${status?.notBefore}`;
   return (sinceMs ?? nowMs - knownSince.ageMs(id)) + config.certificates.overdueAfterSeconds * 1000;
+}
+
+/** A lost Secret is the reason why the host is down; the outage, why it stays so. */
+function during(outage: DomainCondition, {published, secret, certificate}: CertifiedView): NextCertificate {
+  if (!published || secret) return nextOf(outage);
+  return nextOf(CertificateReady.secretLost(certificate.spec.secretName, '', outage.message));
 }
 
 function running(operator: Operator, view: CertifiedView, attempt: Running): NextCertificate {

@@ -205,8 +205,12 @@ export const CertificateReady = {
     const message = `The certificate is being issued. This usually takes a couple of minutes.${progress}`;
     return certificateReady('False', 'Issuing', message);
   },
-  secretLost: (secret: string, progress: string) => {
-    const message = `Secret ${secret} was deleted, so the host has no certificate at the edge. cert-manager will issue it again, usually within a couple of minutes. If it does not, ask the platform team to check cert-manager.${progress}`;
+  /** `outage`: why nothing is issued now. */
+  secretLost: (secret: string, progress: string, outage?: string) => {
+    const next =
+      outage ??
+      'cert-manager will issue it again, usually within a couple of minutes. If it does not, ask the platform team to check cert-manager.';
+    const message = `Secret ${secret} was deleted, so the host has no certificate at the edge. ${next}${progress}`;
     return certificateReady('False', 'Issuing', message);
   },
   overdue: (host: string, minutes: number, progress: string) => {

@@ -1,6 +1,7 @@
 /** Whether the edge answers for the host, from the verdicts that the prober keeps; never waits for the edge. */
-import {issuerOf} from '../model/ca-account.ts';
+
 import {PROBE_PATH} from '../model/edge-provider.ts';
+import {issuerOf} from '../model/issuer-ref.ts';
 import type {Operator} from '../state/context.ts';
 import {Probed, type StepResult} from './conditions.ts';
 import type {RouteResult} from './route.ts';

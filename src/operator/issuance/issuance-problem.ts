@@ -2,8 +2,8 @@
 import {Gauge, type Registry} from 'prom-client';
 import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {acmeIssuerOf, issuerOf} from '../model/issuer-ref.ts';
 import type {OperatorConfig} from '../model/config.ts';
+import {acmeIssuerOf, issuerOf} from '../model/issuer-ref.ts';
 import type {ACMEIssuer, Issuer} from '../model/kinds.ts';
 import type {Dependency} from '../state/context.ts';
 import type {Stores} from '../state/stores.ts';

@@ -118,6 +118,9 @@ const domainRows: readonly DomainRow[] = [
   ['CertificateReady', 'Unknown', ['Waiting'], 'Progressing', 'InProgress'],
   ['CertificateReady', 'False', ['Issuing', 'OrderBudget', 'Retrying'], 'Progressing', 'InProgress'],
   ['CertificateReady', 'False', ['IssuerNotFound', 'CertManagerMissing'], 'Progressing', 'InProgress'],
+  ['CertificateReady', 'False', ['IssuerNotReady', 'CertManagerDown'], 'Progressing', 'InProgress'],
+  ['CertificateReady', 'False', ['Expired', 'NotYetValid'], 'Degraded', 'InProgress'],
+  ['CertificateReady', 'False', ['Expired'], 'Degraded', 'InProgress', 'served'],
   ['CertificateReady', 'False', ['Overdue', 'Failed', 'RateLimited'], 'Degraded', 'InProgress'],
   ['CertificateReady', 'False', ['WrongNames', 'IssuerNotAllowed', 'Refused'], 'Degraded', 'InProgress'],
   ['Routed', 'True', ['Serving', 'Redirecting'], 'Healthy', 'Current'],
@@ -179,7 +182,7 @@ type Reason<K extends Kind, T extends keyof (typeof REASONS)[K]> = (typeof REASO
   : never;
 
 const projectRows: readonly (readonly ['True' | 'False', readonly Reason<'Project', 'Ready'>[], Health, KStatus])[] = [
-  ['True', ['Published'], 'Healthy', 'Current'],
+  ['True', ['Published', 'RenewalFailing'], 'Healthy', 'Current'],
   ['True', ['Refused'], 'Degraded', 'InProgress'],
   ['True', ['Paused'], 'Suspended', 'InProgress'],
   ['False', ['Paused'], 'Suspended', 'InProgress'],
@@ -188,7 +191,7 @@ const projectRows: readonly (readonly ['True' | 'False', readonly Reason<'Projec
   ['False', ['IngressClassNotFound', 'GatewayNotFound', 'CertManagerMissing'], 'Progressing', 'InProgress'],
   ['False', ['CertificateNotReady', 'Retrying'], 'Progressing', 'InProgress'],
   ['False', ['ServiceWithoutSelector', 'GatewayUnsuitable', 'RouteNotAccepted'], 'Degraded', 'InProgress'],
-  ['False', ['CertificateFailed', 'Refused'], 'Degraded', 'InProgress'],
+  ['False', ['CertificateFailed', 'CertificateExpired', 'Refused'], 'Degraded', 'InProgress'],
 ];
 
 function projectStates(): Row[] {
@@ -300,6 +303,11 @@ export const CONSTRUCTED: readonly string[] = [
   'Domain CertificateReady True Paused served',
   'Domain CertificateReady False Paused',
   'Domain CertificateReady False Retrying',
+  'Domain CertificateReady False IssuerNotReady',
+  'Domain CertificateReady False CertManagerDown',
+  'Domain CertificateReady False Expired',
+  'Domain CertificateReady False NotYetValid',
+  'Domain CertificateReady False Expired served',
   'Domain CertificateReady False IssuerNotAllowed',
   'Domain CertificateReady False Refused',
   'Domain Routed False Paused',
@@ -308,7 +316,9 @@ export const CONSTRUCTED: readonly string[] = [
   'Domain Probed Unknown Waiting',
   'Domain Probed False NoAnswer',
   'Domain Probed False WrongRedirect',
+  'Project Ready True RenewalFailing',
   'Project Ready True Refused',
+  'Project Ready False CertificateExpired',
   'Project Ready False Refused',
   'Project Deployed Refused',
   'Project DomainsReady Refused',

@@ -1,10 +1,12 @@
 -- Nothing continues until somebody acts, although Nameplate keeps retrying.
 local failed = {
+  Expired = true,
   Failed = true,
   GatewayUnsuitable = true,
   IssuerNotAllowed = true,
   NoAnswer = true,
   NotAccepted = true,
+  NotYetValid = true,
   Overdue = true,
   RateLimited = true,
   Refused = true,

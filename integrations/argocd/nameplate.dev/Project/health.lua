@@ -1,5 +1,6 @@
 -- Nothing continues until somebody acts, although Nameplate keeps retrying.
 local failed = {
+  CertificateExpired = true,
   CertificateFailed = true,
   GatewayUnsuitable = true,
   Refused = true,
