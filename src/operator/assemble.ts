@@ -88,7 +88,10 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
   const watch = {clock, logger, registry, events: manager.events, regarding};
   const formerEdge = formerEdgeOf(config, lookUp, clock);
-  const certManager = new CertManager({client, clock, logger, lease: config.certificates.certManagerLease});
+  const certManager = new CertManager({
+    ...{client, clock, logger, certificates: stores.certificates},
+    lease: config.certificates.certManagerLease,
+  });
   const operator: Operator = {
     config,
     names,

@@ -67,7 +67,8 @@ export const certificates = section('Certificates of custom domains, issued by c
       name: {
         type: 'string',
         default: 'cert-manager-controller',
-        description: 'If empty, Nameplate does not notice that cert-manager is down.',
+        description:
+          'If empty, or if cert-manager holds no elections, Nameplate notices only that cert-manager takes up no new Certificate.',
       },
     },
   ),

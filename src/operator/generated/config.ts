@@ -134,7 +134,7 @@ export interface OperatorConfig {
        */
       readonly namespace: string;
       /**
-       * If empty, Nameplate does not notice that cert-manager is down.
+       * If empty, or if cert-manager holds no elections, Nameplate notices only that cert-manager takes up no new Certificate.
        */
       readonly name: string;
     };

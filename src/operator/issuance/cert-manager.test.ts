@@ -11,6 +11,7 @@ function watch(lease: {name: string} = {name: 'cert-manager-controller'}) {
   const clock = new ManualClock();
   const told: (string | undefined)[] = [];
   let spec: object | undefined = {holderIdentity: 'a', renewTime: '2030-01-01T00:00:00.000000Z'};
+  let uids: string[] = [];
   let isDown = false;
   let reads = 0;
   const get = async () => {
@@ -22,6 +23,7 @@ function watch(lease: {name: string} = {name: 'cert-manager-controller'}) {
     client: {get} as unknown as KubeClient,
     clock,
     logger: pino({level: 'silent'}),
+    certificates: {byIndex: () => uids.map(uid => ({metadata: {name: uid, uid}}) as never)},
     lease: {namespace: 'kube-system', ...lease},
   });
   certManager.subscribe(() => told.push(certManager.problem()));
@@ -40,6 +42,9 @@ function watch(lease: {name: string} = {name: 'cert-manager-controller'}) {
     certManager,
     told,
     reads: () => reads,
+    untouched: (...all: string[]) => {
+      uids = all;
+    },
     renews: (renewTime: string) => {
       spec = {holderIdentity: 'a', renewTime};
     },
@@ -91,4 +96,23 @@ test('without a name, nothing is read', async () => {
   const {pass, reads} = watch({name: ''});
   await pass(300);
   expect(reads()).toBe(0);
+});
+
+test('without a Lease, Certificates that nobody takes up for 90 s are reported until one is', async () => {
+  const {pass, certManager, untouched, vanishes} = watch();
+  vanishes();
+  for (const uids of [
+    ['a', 'b'],
+    ['b', 'c'],
+    ['c', 'd'],
+  ]) {
+    untouched(...uids);
+    await pass(60);
+    expect(certManager.problem()).toBeUndefined();
+  }
+  await pass(60);
+  expect(certManager.problem()).toContain('has not taken up any of the Certificates');
+  untouched('d');
+  await pass(15);
+  expect(certManager.problem()).toBeUndefined();
 });

@@ -113,6 +113,8 @@ export const INDEX = {
    * Domains without a certificate that a change of the issuer may concern, by namespace, and all by `ANY_NAMESPACE`.
    */
   awaitsIssuer: 'awaitsIssuer',
+  /** Certificates about which cert-manager has not said anything yet, all by the value 'all'. */
+  untouched: 'untouched',
   /** Domains, Projects, and namespaces with a pause, all by the value 'all'. */
   paused: 'paused',
   /** Projects with a pause that do not wait for their plan, by "namespace/host" of each of their hosts. */
@@ -223,7 +225,7 @@ function refusalOf({status}: DeepReadonly<kinds.Domain>): string | undefined {
 }
 
 function addIndexes(stores: Stores): void {
-  const {claims, namespaces, domains, projects} = stores;
+  const {claims, certificates, namespaces, domains, projects} = stores;
   addProjectIndexes(stores);
   addDomainIndexes(stores);
   addKeyIndexes(stores);
@@ -232,6 +234,7 @@ function addIndexes(stores: Stores): void {
   );
   claims.addIndex(INDEX.orderDay, ({spec}) => (spec.orders ?? []).map(({at}) => dayOf(at)));
   claims.addIndex(INDEX.defaultHost, ({spec}) => (spec.project === undefined ? [] : ['all']));
+  certificates.addIndex(INDEX.untouched, ({status}) => (status?.conditions?.length ? [] : ['all']));
   namespaces.addIndex(INDEX.account, namespace => [accountId(namespace)]);
   for (const store of [domains, projects, namespaces]) {
     store.addIndex(INDEX.paused, object => (hasPause(object) ? ['all'] : []));
