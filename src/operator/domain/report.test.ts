@@ -118,7 +118,12 @@ test.each([
   {what: 'the last check was for an earlier one', request: 'earlier', verdict: {verified: true}, isHandled: false},
   {what: 'all servers say no', verdict: {agreed: true}, isHandled: true},
   {what: 'no server answers, and the condition says so', verdict: {}, proof: missing(''), isHandled: true},
-  {what: 'no server answers, and the condition stays', verdict: {}, isHandled: false},
+  {
+    what: 'no server answers, and the condition stays',
+    verdict: {reason: 'NameServersUnreachable'},
+    isHandled: false,
+  },
+  {what: 'the servers disagree, and the condition stays', verdict: {reason: 'Propagating'}, isHandled: true},
   {what: 'a pause holds back its attempt', verdict: {verified: true}, failure: new PausedError(), isHandled: false},
   {what: 'its attempt is refused', verdict: {verified: true}, failure: new Error('refused'), isHandled: false},
 ])('a verify request is handled if $what: $isHandled', async row => {

@@ -198,10 +198,14 @@ function handledRequest(
     return verifyRequest;
   }
   if (check?.request !== verifyRequest || certificate.failure !== undefined) return last;
-  const {verified, agreed} = check.verdict;
+  const {verdict} = check;
   const saysWhyNot = proof.condition.status !== 'True';
-  return verified || agreed || saysWhyNot ? verifyRequest : last;
+  const isUnanswered = !verdict.verified && !verdict.agreed && UNANSWERED.has(verdict.reason);
+  return saysWhyNot || !isUnanswered ? verifyRequest : last;
 }
+
+/** Reasons of a check that no name server answered, or that has not asked all: it was no attempt. */
+const UNANSWERED: ReadonlySet<string> = new Set(['NameServersUnreachable', 'Checking']);
 
 /** Conditions whose messages quote name servers. */
 const QUOTING: ReadonlySet<string> = new Set(['DNSVerified', 'CAAAllowed']);

@@ -1,14 +1,13 @@
 import {expect, test} from 'vitest';
-import {findCondition, timestamp} from '../../../src/api/conditions.ts';
+import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {hasPause} from '../../../src/operator/model/account.ts';
-import {CERTIFICATE_REQUEST, DOMAIN, INGRESS, NAMESPACE, PROJECT} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN, INGRESS, NAMESPACE, PROJECT} from '../../../src/operator/model/kinds.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
-import {signingRequest} from '../approval/signing-request.ts';
 import type {AuditEvent} from './audit.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
-import {type OperatorWorld, UNHURRIED} from './operator-world.ts';
+import type {OperatorWorld} from './operator-world.ts';
 
 const ENTRY_POINT = 'traefik.ingress.kubernetes.io/router.entrypoints';
 const KINDS = ['Namespace', 'Project', 'Domain'] as const;
@@ -50,12 +49,10 @@ export function pauseSuite(world: () => OperatorWorld): void {
   test.each(KINDS)('a paused %s holds back no withdrawal, even if its Domain is about to change', async kind => {
     const {tenant: former, host, domain} = await newLiveTenant(world(), `lost-${kind.toLowerCase()}`);
     const next = await newDomainTenant(world(), `won-${kind.toLowerCase()}`);
-    const open = await openRequest(world(), former.namespace, host);
     await pause(world(), former, kind);
     await former.project({primary: former.host('other'), redirects: [{from: host}]});
     await next.deployedProject({primary: host});
     await next.createRecords(host);
-    await until('its request is withdrawn', async () => !(await open()));
     await next.live(host);
     await former.becomes(host, {state: 'Unverified', Claimed: 'HeldByAnotherAccount'});
     expect(former.ingress(host)).toBeUndefined();
@@ -121,24 +118,6 @@ export function lonePauseSuite(world: () => OperatorWorld): void {
     expect(tenant.ingress(host)?.metadata.annotations?.[ENTRY_POINT]).not.toBe('by-hand');
   });
 }
-
-/** Creates an approved request that no issuer answers. Returns a function that reads it. */
-async function openRequest({client}: OperatorWorld, namespace: string, host: string) {
-  const key = {namespace, name: 'open'};
-  const spec = {issuerRef: UNHURRIED, request: await signingRequest({names: [`DNS:${host}`]}), usages: ['server auth']};
-  const object = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata: key, spec};
-  await client.create(CERTIFICATE_REQUEST, object);
-  const approved = {
-    type: 'Approved',
-    status: 'True',
-    reason: 'Test',
-    message: 'any',
-    lastTransitionTime: timestamp(Date.now()),
-  };
-  await client.patch(CERTIFICATE_REQUEST, key, {status: {conditions: [approved]}}, {subresource: 'status'});
-  return async () => await client.get(CERTIFICATE_REQUEST, key);
-}
-
 /**
  * Pauses the object of the only host, `shop`; null ends the pause. Waits until the operator has seen it, because later
  * changes of other kinds reach it by other watches.
