@@ -22,9 +22,7 @@ export async function install(terminal: Terminal, edge: Edge): Promise<void> {
   terminal.heading('Install by Helm');
   const {name, namespace, chart} = RELEASE;
   const values = valuesFor(edge);
-  terminal.say(
-    `${values[0]} sets zones, issuer and the CA's CAA identity; and, for the demo, a DNS check every 1 to 3 s.`,
-  );
+  terminal.say(`${values[0]} sets zones and the issuer; and, for the demo, a DNS check every 1 to 3 s.`);
   await terminal.type(
     [
       `kubectl create namespace ${namespace}`,
@@ -43,8 +41,14 @@ export async function install(terminal: Terminal, edge: Edge): Promise<void> {
   );
   const columns = 'NAME:.metadata.name,PHASE:.status.phase,ACCOUNT:.spec.serviceAccountName';
   await terminal.type(`kubectl -n ${namespace} get pods -o custom-columns=${columns}`, {
-    shows: 'two replicas, under their own service account',
-    matching: [/(nameplate-\S+ +Running +nameplate\s*){2}$/],
+    shows: 'the operator, and the program that answers the challenges of CAs, each under its own service account',
+    matching: [/(nameplate-\S+ +Running +nameplate(-challenges)?\s*){4}$/],
+  });
+  const caBundle = "$(kubectl get clusterissuer pebble -o jsonpath='{.spec.acme.caBundle}')";
+  const issuer = `{"apiVersion":"nameplate.dev/v1alpha1","kind":"ACMEIssuer","metadata":{"name":"pebble"},"spec":{"server":"https://172.30.0.56:14000/dir","caaIdentities":["pebble.test"],"caBundle":"'"${caBundle}"'"}}`;
+  await terminal.type(`echo '${issuer}' | kubectl apply -f -`, {shows: 'the CA, with one account for the platform'});
+  await terminal.type('kubectl wait acmeissuer/pebble --for=condition=Ready --timeout=60s', {
+    shows: 'the account exists',
   });
 }
 

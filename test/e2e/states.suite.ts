@@ -47,7 +47,7 @@ export function goingLive(): void {
     const host = tenant.host('shop');
     await tenant.applyProject({primary: host});
     await tenant.createRecords(host);
-    await tenant.sees(host, {state: 'Verified', DNSVerified: 'Verified', Claimed: 'Claimed'});
+    await tenant.sees(host, {state: 'Live', DNSVerified: 'Verified', Claimed: 'Claimed'});
     await tenant.sees(host, {state: 'Live', CertificateReady: 'Issued', Routed: 'Serving', Ready: 'Live'});
     await visitor.untilServed(host);
     const answer = await visitor.request(`https://${host}/a/b?c=d&e=%2F`);

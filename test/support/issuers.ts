@@ -12,7 +12,11 @@ export const ISSUER_REF = {name: ISSUER_NAME, kind: 'ACMEIssuer', group: 'namepl
 export async function applyPlatformIssuer(
   client: Pick<KubeClient, 'get' | 'apply'>,
   {issuers}: Pick<ClusterInfo, 'issuers'>,
-  limits: Readonly<Record<string, number>> = {windowSeconds: 20, domainWindowSeconds: 20},
+  limits: Readonly<Record<string, number>> = {
+    windowSeconds: 20,
+    domainWindowSeconds: 20,
+    hostWindowSeconds: 60,
+  },
 ): Promise<void> {
   const found = await client.get(CLUSTER_ISSUER, {name: issuers.acme});
   const {server = '', caBundle} = (found?.spec?.acme ?? {}) as {server?: string; caBundle?: string};

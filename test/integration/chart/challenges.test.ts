@@ -17,6 +17,7 @@ describe('the challenge responder', () => {
     expect((await named()).sort()).toEqual(['Service']);
     expect((await named(...on)).sort()).toEqual([
       'Deployment',
+      'Ingress',
       'NetworkPolicy',
       'PodDisruptionBudget',
       'Service',
@@ -25,7 +26,7 @@ describe('the challenge responder', () => {
     // An upgrade that reuses the values of an earlier release.
     expect(await named('--set', 'challenges=null')).toEqual(['Service']);
     const one = await named(...on, '--set', 'challenges.replicas=1,networkPolicy.enabled=false');
-    expect(one.sort()).toEqual(['Deployment', 'Service', 'ServiceAccount']);
+    expect(one.sort()).toEqual(['Deployment', 'Ingress', 'Service', 'ServiceAccount']);
   });
 
   test('runs pods that Pod Security "restricted" admits, without a token', async () => {

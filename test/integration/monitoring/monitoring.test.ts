@@ -8,6 +8,7 @@ import {join} from 'node:path';
 import {setTimeout as pause} from 'node:timers/promises';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {parseAllDocuments} from 'yaml';
+import {ACME_ISSUER} from '../../../src/operator/model/kinds.ts';
 import type {Child} from '../../cluster/children.ts';
 import {run} from '../../cluster/children.ts';
 import {ensurePrograms, HELM} from '../../cluster/programs.ts';
@@ -97,6 +98,12 @@ beforeAll(async () => {
   webhook = await startWebhook(world.api, world.folder);
   await world.certManager.start();
   await installIngressClass(world.client);
+  await world.client.apply(ACME_ISSUER, {
+    apiVersion: 'nameplate.dev/v1alpha1',
+    kind: 'ACMEIssuer',
+    metadata: {name: 'unreachable'},
+    spec: {server: 'https://127.0.0.1:1/dir'},
+  });
   const operator = await world.startOperator('watched', {metrics: {perDomain: true}});
   prometheus = await startPrometheus(world.folder, {
     global: {scrape_interval: '1s'},
@@ -143,7 +150,7 @@ function prometheusOf(program: Program): Prometheus {
 async function renderChart(): Promise<readonly KubeObject[]> {
   const {path} = await ensurePrograms([HELM]);
   const enabled = ['serviceMonitor', 'prometheusRule', 'dashboards'].map(each => `metrics.${each}.enabled=true`);
-  const values = ['messages.enabled=true', 'messages.host=api.nameplate.test', ...enabled];
+  const values = ['messages.enabled=true', 'messages.host=api.nameplate.test', 'challenges.enabled=false', ...enabled];
   const chart = [RELEASE.name, join(ROOT, RELEASE.chart), '-n', RELEASE.namespace];
   const text = await run([
     path('helm'),
