@@ -168,7 +168,7 @@ test('a host that moves in the middle of an order gives its former holder no cer
   expect(deactivated.length).toBeGreaterThan(0);
 }, 180_000);
 
-test("a request that is not ours is denied, whoever's host it names", async () => {
+test('a request that is not ours is denied, no matter whose host it names', async () => {
   const {tenant, host} = await newLiveTenant(world, 'own');
   const name = 'mine';
   await world.client.create(CERTIFICATE_REQUEST, {
