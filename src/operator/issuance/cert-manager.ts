@@ -1,7 +1,7 @@
 /**
  * Whether cert-manager works: its controller renews a Lease, and says something about each new Certificate within a
- * second. Other objects do not show it, because nothing changes while nothing is due. What is wrong concerns the operator
- * as a whole, and hosts that wait for a certificate.
+ * second. Other objects do not show it, because nothing changes while nothing is due. What is wrong concerns the
+ * operator as a whole, and hosts that wait for a certificate.
  */
 import type {Logger} from 'pino';
 import type {Clock} from '../../base/clock.ts';

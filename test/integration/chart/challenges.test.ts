@@ -4,7 +4,7 @@ import {namespace, objectsIn, type PodTemplate, useChart} from './chart-world.ts
 
 const world = useChart();
 const {install, template, get, expectAdmitted} = world;
-const on = ['--set', 'challenges.enabled=true'];
+const OFF = ['--set', 'challenges.enabled=false'];
 
 type Deployment = {readonly spec: {readonly replicas: number; readonly template: PodTemplate}};
 
@@ -14,8 +14,8 @@ describe('the challenge responder', () => {
       objectsIn(await template(...args)).flatMap(({kind, metadata}) =>
         metadata.name === 'nameplate-challenges' && !kind.includes('Admission') ? [kind] : [],
       );
-    expect((await named()).sort()).toEqual(['Service']);
-    expect((await named(...on)).sort()).toEqual([
+    expect(await named(...OFF)).toEqual(['Service']);
+    expect((await named()).sort()).toEqual([
       'Deployment',
       'Ingress',
       'NetworkPolicy',
@@ -25,24 +25,24 @@ describe('the challenge responder', () => {
     ]);
     // An upgrade that reuses the values of an earlier release.
     expect(await named('--set', 'challenges=null')).toEqual(['Service']);
-    const one = await named(...on, '--set', 'challenges.replicas=1,networkPolicy.enabled=false');
+    const one = await named('--set', 'challenges.replicas=1,networkPolicy.enabled=false');
     expect(one.sort()).toEqual(['Deployment', 'Ingress', 'Service', 'ServiceAccount']);
   });
 
   test('runs pods that Pod Security "restricted" admits, without a token', async () => {
-    await install(...on, '--set', 'challenges.replicas=3');
+    await install('--set', 'challenges.replicas=3');
     const {spec} = await get<Deployment>('deployment', 'nameplate-challenges');
     expect(spec.replicas).toBe(3);
     await expectAdmitted('challenges', spec.template);
     expect(spec.template.spec).toMatchObject({
       serviceAccountName: 'nameplate-challenges',
       automountServiceAccountToken: false,
-      volumes: [{name: 'thumbprint', configMap: {name: 'nameplate-challenges', optional: true}}],
+      volumes: [{name: 'thumbprint', configMap: {name: 'nameplate-challenges', optional: false}}],
     });
   });
 
   test('has no rights', async () => {
-    await install(...on);
+    await install();
     const user = `system:serviceaccount:${namespace}:nameplate-challenges`;
     const bindings = await world.server.kubectl('get', 'clusterrolebindings,rolebindings', '-A', '-o', 'json');
     expect(bindings).toContain('"nameplate"');
@@ -52,7 +52,7 @@ describe('the challenge responder', () => {
   });
 
   test('has a Service with a fixed port, for its pods alone', async () => {
-    const objects = objectsIn(await template(...on));
+    const objects = objectsIn(await template());
     const service = objects.find(({kind, metadata}) => kind === 'Service' && metadata.name === 'nameplate-challenges');
     expect(service?.spec).toMatchObject({
       selector: {'app.kubernetes.io/component': 'challenges'},

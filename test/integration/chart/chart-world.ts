@@ -114,17 +114,24 @@ export type Workload = PodTemplate & {
   };
 };
 
-/** The pods that the rendered chart leads to, by the kind that creates them. */
+/** The pods that the rendered chart leads to, by their component. */
 export function podsIn(rendered: string): Readonly<Record<string, PodTemplate>> {
-  const objects = rendered.split(/^---$/m).map(text => parse(text) as Workload | null);
-  const pods = objects.flatMap(object => {
-    if (object?.kind === 'Pod') return [[object.kind, {metadata: object.metadata, spec: object.spec}] as const];
-    if (object?.kind === 'CronJob') return [[object.kind, object.spec.jobTemplate.spec.template] as const];
-    return ['Deployment', 'StatefulSet'].includes(object?.kind ?? '')
-      ? [[object?.kind ?? '', object?.spec.template as PodTemplate] as const]
-      : [];
-  });
-  return Object.fromEntries(pods);
+  const pods = rendered.split(/^---$/m).flatMap(text => podOf(parse(text) as Workload | null) ?? []);
+  return Object.fromEntries(pods.map(pod => [pod.metadata.labels?.['app.kubernetes.io/component'], pod]));
+}
+
+function podOf(object: Workload | null): PodTemplate | undefined {
+  switch (object?.kind) {
+    case 'Pod':
+      return {metadata: object.metadata, spec: object.spec};
+    case 'CronJob':
+      return object.spec.jobTemplate.spec.template;
+    case 'Deployment':
+    case 'StatefulSet':
+      return object.spec.template;
+    default:
+      return undefined;
+  }
 }
 
 export function claimsOf(pod: PodTemplate | undefined): readonly string[] | undefined {

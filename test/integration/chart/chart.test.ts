@@ -282,7 +282,7 @@ describe('the messages API', () => {
     expect(rendered).toContain('kind: ValidatingAdmissionPolicyBinding');
     const messages = await template(...old, ...enabled);
     expect(messages).toContain('kind: StatefulSet');
-    expect(messages.match(/runAsNonRoot: true/g)).toHaveLength(3);
+    expect(messages.match(/runAsNonRoot: true/g)).toHaveLength(Object.keys(podsIn(messages)).length);
     expect(messages).toContain('kind: ClusterRoleBinding');
     expect(messages).not.toContain('hostUsers');
     const off = template(
@@ -438,23 +438,21 @@ describe('values', () => {
   test("for OpenShift's restricted-v2, no pod has IDs of its own, and all satisfy Pod Security", async () => {
     const unset = ['runAsUser', 'runAsGroup', 'fsGroup'].map(id => `podSecurityContext.${id}=null`).join();
     const pods = podsIn(await template(...enabled, '--set', `messages.backup.enabled=true,${unset}`));
-    expect(Object.keys(pods).sort()).toEqual(['CronJob', 'Deployment', 'Pod', 'StatefulSet']);
+    expect(Object.keys(pods).sort()).toEqual(['challenges', 'messages', 'messages-backup', 'operator', 'test']);
     expect(JSON.stringify(pods)).not.toMatch(/runAsUser|runAsGroup|fsGroup"/);
     for (const [kind, pod] of Object.entries(pods)) await expectAdmitted(kind, pod);
   });
 
   test('the pods of the backup and of `helm test` satisfy Pod Security, and no Service selects them', async () => {
     const rendered = await template(...enabled, '--set', 'messages.backup.enabled=true');
-    const {CronJob: backup, Pod: readiness} = podsIn(rendered);
+    const {'messages-backup': backup, test: readiness} = podsIn(rendered);
     for (const [kind, pod] of Object.entries({backup, readiness})) await expectAdmitted(kind, pod);
-    const components = [backup, readiness].map(pod => pod?.metadata.labels?.['app.kubernetes.io/component']);
-    expect(components).toEqual(['messages-backup', 'test']);
     expect(rendered).not.toMatch(/selector:\n(.*\n){0,3}.*component: (messages-backup|test)/);
   });
 
   test("the backup mounts the volume of the messages API's pod, on its node, if two pods may", async () => {
     const pods = podsIn(await template(...enabled, '--set', 'messages.backup.enabled=true'));
-    const {CronJob: backup, StatefulSet: messages} = pods;
+    const {'messages-backup': backup, messages} = pods;
     expect(claimsOf(backup)).toEqual(['messages-nameplate-messages-0', 'nameplate-messages-backup']);
     const [term] = backup?.spec.affinity?.podAffinity.requiredDuringSchedulingIgnoredDuringExecution ?? [];
     expect(term).toMatchObject({
@@ -471,9 +469,7 @@ describe('values', () => {
   test('the messages API is scheduled as the operator, except for what is set for it', async () => {
     const common = 'nodeSelector.pool=platform,priorityClassName=high,dnsPolicy=Default,runtimeClassName=gvisor';
     const own = 'messages.nodeSelector.pool=storage,messages.tolerations[0].operator=Exists';
-    const {Deployment: operator, StatefulSet: messages} = podsIn(
-      await template(...enabled, '--set', `${common},${own}`),
-    );
+    const {operator, messages} = podsIn(await template(...enabled, '--set', `${common},${own}`));
     const both = {priorityClassName: 'high', dnsPolicy: 'Default', runtimeClassName: 'gvisor'};
     expect(operator?.spec).toMatchObject({nodeSelector: {pool: 'platform'}, ...both});
     expect(operator?.spec).not.toHaveProperty('tolerations');
@@ -514,7 +510,7 @@ describe('values', () => {
     const rendered = await template(...enabled, '--set', `${annotations},${families}`);
     const of = (...kinds: readonly string[]) => objectsIn(rendered).filter(({kind}) => kinds.includes(kind));
     const ownersOf = (...kinds: readonly string[]) => of(...kinds).map(each => each.metadata.annotations?.owner);
-    expect(ownersOf('Deployment', 'StatefulSet')).toEqual(['a', 'a']);
+    expect(ownersOf('Deployment', 'StatefulSet')).toEqual(['a', 'a', 'a']);
     expect(ownersOf('Service')).toEqual(['b', 'b', 'b', 'b']);
     const dualStack = {ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6', 'IPv4']};
     for (const {spec} of of('Service')) expect(spec).toMatchObject(dualStack);
@@ -523,12 +519,12 @@ describe('values', () => {
   test('all pods run in user namespaces if the values say so', async () => {
     const args = [...enabled, '--set', 'messages.backup.enabled=true'];
     const pods = podsIn(await template(...args, '--set', 'hostUsers=false'));
-    expect(Object.values(pods).map(({spec}) => spec.hostUsers)).toEqual([false, false, false, false]);
+    expect(Object.values(pods).map(({spec}) => spec.hostUsers)).toEqual([false, false, false, false, false]);
     for (const [kind, pod] of Object.entries(pods)) await expectAdmitted(`hostusers-${kind}`, pod);
     expect(await template(...args)).not.toContain('hostUsers');
   });
 
-  test('the values complete what Prometheus scrapes, for both programs', async () => {
+  test('the values complete what Prometheus scrapes, for all programs', async () => {
     const monitor = 'metrics.serviceMonitor.enabled=true,metrics.serviceMonitor.annotations.owner=platform';
     const endpoint = 'metrics.serviceMonitor.endpoint.scrapeTimeout=5s,metrics.serviceMonitor.interval=10s';
     const monitorsOf = async (...args: readonly string[]) =>
@@ -537,6 +533,7 @@ describe('values', () => {
     const common = {path: '/metrics', interval: '10s', honorLabels: true, scrapeTimeout: '5s'};
     expect(monitors.map(({spec}) => spec?.endpoints)).toEqual([
       [{...common, port: 'http'}],
+      [{...common, port: 'operations'}],
       [{...common, port: 'operations'}],
     ]);
     for (const {metadata} of monitors) expect(metadata).toMatchObject({namespace, annotations: {owner: 'platform'}});
@@ -548,10 +545,10 @@ describe('values', () => {
   });
 
   test('pods of the operator are replaced one by one, or as the values say', async () => {
-    type Deployment = {readonly kind: string; readonly spec: {readonly strategy: object}};
+    type Deployment = {readonly spec: {readonly strategy: object}};
     const strategy = async (...args: readonly string[]) => {
-      const objects = parseAllDocuments(await template(...args)).map(each => each.toJS() as Deployment | null);
-      return objects.find(each => each?.kind === 'Deployment')?.spec.strategy;
+      const rendered = await template('--show-only', 'templates/deployment.yaml', ...args);
+      return (parse(rendered) as Deployment).spec.strategy;
     };
     expect(await strategy()).toEqual({rollingUpdate: {maxUnavailable: 0, maxSurge: 1}});
     expect(await strategy('--set', 'strategy.type=Recreate')).toEqual({type: 'Recreate'});
@@ -560,7 +557,7 @@ describe('values', () => {
   test('containers of the platform run beside those of the chart', async () => {
     const one = (name: string) => JSON.stringify([{name, image: 'sidecar'}]);
     const both = ['--set-json', `extraContainers=${one('a')}`, '--set-json', `messages.extraContainers=${one('b')}`];
-    const {Deployment: operator, StatefulSet: messages} = podsIn(await template(...enabled, ...both));
+    const {operator, messages} = podsIn(await template(...enabled, ...both));
     expect(operator?.spec.containers?.map(({name}) => name)).toEqual(['operator', 'a']);
     expect(messages?.spec.containers?.map(({name}) => name)).toEqual(['messages', 'b']);
   });
@@ -569,9 +566,8 @@ describe('values', () => {
     ['operator', '', []],
     ['messages', 'messages.', [...enabled, '--set', 'messages.config.store.kind=postgres,messages.postgres.secret=s']],
   ])('the pods of the %s are spread across nodes, or as the values say', async (component, prefix, values) => {
-    // The last rendered Deployment.
     const spread = async (...args: readonly string[]) =>
-      podsIn(await template(...values, ...args)).Deployment?.spec.topologySpreadConstraints;
+      podsIn(await template(...values, ...args))[component]?.spec.topologySpreadConstraints;
     const labelSelector = {matchLabels: expect.objectContaining({'app.kubernetes.io/component': component})};
     const byNode = {maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway'};
     expect(await spread()).toEqual([{...byNode, labelSelector}]);
@@ -595,7 +591,7 @@ describe('values', () => {
     const folder = '/var/lib/nameplate-diagnostics';
     const config = want ? {folder, cpuSeconds: want.cpuSeconds} : {};
     expect(configs).toEqual([config, config]);
-    const {Deployment: operator, StatefulSet: messages} = podsIn(rendered);
+    const {operator, messages} = podsIn(rendered);
     for (const [kind, pod] of Object.entries({operator, messages})) {
       const volume = pod?.spec.volumes?.find(({name}) => name === 'diagnostics');
       expect(volume).toEqual(want && {name: 'diagnostics', emptyDir: {sizeLimit: want.sizeLimit}});
@@ -614,7 +610,7 @@ describe('values', () => {
   });
 
   test('one replica needs no disruption budget', async () => {
-    expect(await template('--set', 'replicas=1')).not.toContain('kind: PodDisruptionBudget');
+    expect(await template('--set', 'replicas=1,challenges.replicas=1')).not.toContain('kind: PodDisruptionBudget');
   });
 
   test('all options together make what the API server accepts', async () => {
@@ -622,7 +618,7 @@ describe('values', () => {
     await writeFile(values, allOptions);
     const rendered = await template('--values', values, '--set', 'crds.enabled=false');
     const objects = rendered.split(/^---$/m).map(text => ({text, kind: (parse(text) as {kind?: string} | null)?.kind}));
-    expect(objects.filter(({kind}) => kind === 'ServiceMonitor')).toHaveLength(2);
+    expect(objects.filter(({kind}) => kind === 'ServiceMonitor')).toHaveLength(3);
     for (const name of ['nameplate-map', 'nameplate-text']) expect(rendered).toMatch(new RegExp(`name: '?${name}\\b`));
     await installPrometheusOperatorCrds(world.server);
     // cert-manager is not installed here. The key was tested above.

@@ -3,7 +3,7 @@ import {expect, test} from 'vitest';
 import {enabled, objectsIn, type Rendered, useChart} from './chart-world.ts';
 
 const {template} = useChart();
-const ON = ['--set', 'challenges.enabled=true'];
+const OFF = ['--set', 'challenges.enabled=false'];
 const GATEWAY = ['provider=gateway', 'gateway.namespace=edge', 'gateway.name=g'];
 const onGateway = (...more: readonly string[]) => [
   '--set',
@@ -39,8 +39,8 @@ function written(rendered: string): string[] {
 const routes = (rendered: string) => objectsIn(rendered).filter(({kind}) => kind === 'HTTPRoute');
 
 test('on Traefik, priorities are written: the redirect below the hosts, the hosts below challenges', async () => {
-  expect(written(await template())).toEqual(['web */ 1']);
-  expect(written(await template(...ON, ...enabled)).sort()).toEqual([
+  expect(written(await template(...OFF))).toEqual(['web */ 1']);
+  expect(written(await template(...enabled)).sort()).toEqual([
     'web */ 1',
     'web */.well-known/acme-challenge/ 3',
     'web api.example.test/ 2',
@@ -49,17 +49,17 @@ test('on Traefik, priorities are written: the redirect below the hosts, the host
 });
 
 test('no route of a host names a Service whose endpoints come and go, except that of challenges', async () => {
-  const objects = objectsIn(await template(...ON, ...enabled));
+  const objects = objectsIn(await template(...enabled));
   const ingresses = objects.filter(({kind, metadata}) => kind === 'Ingress' && metadata.annotations) as Ingress[];
   const backends = ingresses
     .filter(({metadata}) => metadata.annotations?.[`${ROUTER}.priority`] !== undefined)
     .map(({metadata, spec}) => `${metadata.name} ${JSON.stringify(spec.rules[0]?.http.paths[0]?.backend)}`);
-  const to = (service: string) => JSON.stringify({service: {name: service, port: {name: 'http'}}});
+  const to = (service: string, port = 'http') => JSON.stringify({service: {name: service, port: {name: port}}});
   expect(backends.sort()).toEqual([
     `nameplate-challenges ${to('nameplate-challenges')}`,
     `nameplate-challenges-https ${to('nameplate-challenges')}`,
-    `nameplate-https ${to('nameplate-nowhere')}`,
-    `nameplate-messages-http ${to('nameplate-nowhere')}`,
+    `nameplate-https ${to('nameplate-nowhere', 'nowhere')}`,
+    `nameplate-messages-http ${to('nameplate-nowhere', 'nowhere')}`,
   ]);
   const nowhere = objects.find(({kind}) => kind === 'EndpointSlice');
   expect(nowhere).toMatchObject({
@@ -99,10 +99,10 @@ test('on a Gateway, one route without a host name has the challenges and the red
     matches: [{path: {type: 'PathPrefix', value: '/.well-known/acme-challenge/'}}],
     backendRefs: [{name: 'nameplate-challenges', port: 80}],
   };
-  const off = await template(...onGateway());
+  const off = await template(...onGateway(), ...OFF);
   expect(off).not.toMatch(/^kind: (Ingress|Middleware)$/m);
   expect(routes(off).map(({spec}) => spec)).toEqual([{parentRefs, rules: [redirect]}]);
-  const on = routes(await template(...onGateway(), ...ON, ...enabled));
+  const on = routes(await template(...onGateway(), ...enabled));
   const named = (name: string) => on.find(({metadata}) => metadata.name === name)?.spec;
   expect(named('nameplate-https')).toEqual({parentRefs, rules: [challenges, redirect]});
   expect(named('nameplate-messages-http')).toEqual({
@@ -113,7 +113,7 @@ test('on a Gateway, one route without a host name has the challenges and the red
 });
 
 test('while a platform moves from Traefik to a Gateway, both edges have them', async () => {
-  const moving = await template(...onGateway('movingFrom=traefik'), ...ON);
+  const moving = await template(...onGateway('movingFrom=traefik'));
   expect(written(moving)).toHaveLength(3);
   expect(routes(moving)).toHaveLength(1);
 });

@@ -138,11 +138,11 @@ test.each(ATTACKS)(
     const [mine, theirs] = [service.account().key, service.account().key];
     const attacker = attack(bytes, mine);
     const end = performance.now() + SECONDS * 1000;
-    const {failures, times} = await meter(theirs, () => performance.now() > end);
+    const isAnswered = () => name === 'a body that is withheld' || attacker.answers.length > 0;
+    const {failures, times} = await meter(theirs, () => performance.now() > end && isAnswered());
     attacker.stop();
     const seen = `${attacker.answers.length} answers to the attacker: ${[...new Set(attacker.answers)].join(', ')}; ${times.length} to the other account, p50 ${quantile(times, 0.5).toFixed(1)} ms, p99 ${quantile(times, 0.99).toFixed(1)} ms`;
     if (process.env.SHOW) console.log(`${name}: ${seen}`);
-    if (name !== 'a body that is withheld') expect(attacker.answers.length, seen).toBeGreaterThan(0);
     expect(failures, seen).toEqual([]);
   },
   120_000,
