@@ -13,13 +13,17 @@ import {reservedZone} from './accept.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
 import type {DomainView} from './view.ts';
 
-/** For a Domain that is gone, even if it was deleted while the operator was down. */
+/** For a Domain that is gone, even if it was deleted while the operator was down. Default hosts never had one. */
 export async function finalize(context: Context, key: string): Promise<void> {
-  const {certificates, claims} = context.stores;
+  const {certificates, claims, projects} = context.stores;
+  if (projects.byIndex(INDEX.defaultHost, key).length > 0) return;
   const certificate = certificates.get(routeKeyOf(key));
   const slash = key.indexOf('/');
   const claim = claims.get(key.slice(slash + 1));
-  const isOurs = claim?.spec.namespace === key.slice(0, slash) && claim.spec.releasedAt === undefined;
+  const isOurs =
+    claim?.spec.namespace === key.slice(0, slash) &&
+    claim.spec.releasedAt === undefined &&
+    claim.spec.project === undefined;
   if (isOurs || isPublished(context, key)) {
     const isJustified = () => isGone(context, DOMAIN, key);
     if (!(await isJustified())) throw new BehindError();

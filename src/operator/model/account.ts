@@ -52,12 +52,13 @@ export function waitsForPlan({status}: DeepReadonly<{status?: {conditions?: Cond
 /** Who holds the host: nobody, this namespace, another account or namespace, or a holder that has released it. */
 export type HostHolder = 'nobody' | 'us' | 'another' | 'released';
 
+/** The claim of a default host records only its orders: the Project decides who holds it. */
 export function holderOf(
   claim: DeepReadonly<DomainClaim> | undefined,
   account: Account,
   namespace: string,
 ): HostHolder {
   if (!claim) return 'nobody';
-  if (claim.spec.releasedAt !== undefined) return 'released';
+  if (claim.spec.releasedAt !== undefined || claim.spec.project !== undefined) return 'released';
   return claim.spec.account === account.id && claim.spec.namespace === namespace ? 'us' : 'another';
 }

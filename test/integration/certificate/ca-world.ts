@@ -8,7 +8,7 @@ import {ACME_ISSUER, type ACMEIssuer} from '../../../src/operator/model/kinds.ts
 import {type KubeObject, resourceType} from '../../../src/runtime/kube/object.ts';
 import {type Child, startChild} from '../../cluster/children.ts';
 import {freePorts} from '../../cluster/free-ports.ts';
-import {TARGET_DOMAIN} from '../../cluster/state.ts';
+import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
 import {until} from '../../cluster/wait.ts';
 import {type CaProxy, startCaProxy} from '../../support/ca-proxy.ts';
 import {RELEASE} from '../../support/install.ts';
@@ -26,7 +26,7 @@ export interface CaWorld extends OperatorWorld {
   /** Between the operator and Pebble. */
   readonly proxy: CaProxy;
   /** Starts an operator that uses the CA. */
-  startSigner(name: string, certificates?: Readonly<Record<string, unknown>>): Promise<OperatorProcess>;
+  startSigner(name: string, changes?: Readonly<Record<string, unknown>>): Promise<OperatorProcess>;
   /** Applies the ACMEIssuer with these changes. */
   applyIssuer(spec?: Partial<ACMEIssuer['spec']>): Promise<void>;
   readonly responder: {stop(): Promise<void>; start(): Promise<void>};
@@ -38,7 +38,7 @@ export async function startCaWorld(options: PebbleOptions = {}): Promise<CaWorld
   const webhook = await startWebhook(world.api, world.folder);
   await world.certManager.start();
   await installIngressClass(world.client);
-  await world.dns.set(`*.${TARGET_DOMAIN}`, 'A', ['127.0.0.1']);
+  for (const domain of [TARGET_DOMAIN, BASE_DOMAIN]) await world.dns.set(`*.${domain}`, 'A', ['127.0.0.1']);
   const [port = 0, operationsPort = 0] = await freePorts(2);
   const folder = join(world.folder, 'ca');
   await mkdir(folder);
@@ -82,14 +82,14 @@ export async function startCaWorld(options: PebbleOptions = {}): Promise<CaWorld
         await responder?.stop();
       },
     },
-    startSigner: (name, certificates = {}) =>
+    startSigner: (name, changes = {}) =>
       world.startOperator(name, {
         certificates: {
           ...(world.config.certificates as object),
           issuerRef: {name: ISSUER_NAME, kind: 'ACMEIssuer', group: 'nameplate.dev'},
           acme: {challenges: {addresses: [`127.0.0.1:${port}`]}},
-          ...certificates,
         },
+        ...changes,
       }),
     stop: async () => {
       await Promise.all([responder?.kill(), webhook.kill()]);

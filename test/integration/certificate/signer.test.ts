@@ -207,6 +207,23 @@ test('the CA decides when a certificate is renewed early, and learns which one i
   expect(tenant.claim(host)?.spec.orders?.at(-1)).toMatchObject({renewal: true});
 }, 120_000);
 
+test('a default host gets its own certificate by one order, and keeps it', async () => {
+  await world.operator().stop();
+  await world.startSigner('own-certificates', {defaultHost: {tls: 'certificate'}});
+  const tenant = await newDomainTenant(world, 'default');
+  await tenant.deployedProject();
+  const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});
+  const host = status?.defaultHost ?? '';
+  await claimWith(tenant, host, issuance => issuance?.renewal !== undefined);
+  const {uid} = tenant.certificate(host)?.metadata ?? {};
+  await world.operator().stop();
+  await world.startSigner('restarted', {defaultHost: {tls: 'certificate'}});
+  await newLiveTenant(world, 'beside');
+  expect(tenant.certificate(host)?.metadata).toMatchObject({uid});
+  expect(tenant.claim(host)?.spec).not.toHaveProperty('releasedAt');
+  expect(ordersFor(host)).toHaveLength(1);
+}, 120_000);
+
 test.each(['newOrder', 'order', 'authorization', 'challenge', 'finalize', 'certificate'] as const)(
   'an operator that is killed at %s leaves one order, which the next one continues',
   async resource => {
