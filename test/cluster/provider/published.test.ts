@@ -5,9 +5,9 @@ import {KIND, NODE, publishedImages} from './published.ts';
 
 /** The version of a module in the go.mod of a tool. */
 function versionIn(tool: string, module: string): string {
-  const file = readFileSync(join(import.meta.dirname, '../../../tools', tool, 'go.mod'), 'utf8');
+  const file = readFileSync(join(import.meta.dirname, '../programs', tool, 'go.mod'), 'utf8');
   const [, version] = new RegExp(`^\\s*${module} (v\\S+)`, 'm').exec(file) ?? [];
-  if (version === undefined) throw new Error(`tools/${tool}/go.mod has no ${module}`);
+  if (version === undefined) throw new Error(`programs/${tool}/go.mod has no ${module}`);
   return version;
 }
 

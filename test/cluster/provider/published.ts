@@ -6,7 +6,7 @@ import {imageReference} from '../images.ts';
 import type {Edge} from '../programs.ts';
 import {answers, docker, isOwn} from './engine.ts';
 
-/** The image of Kubernetes 1.36, as in the release notes of the kind version in `tools/kind`. */
+/** The image of Kubernetes 1.36, as in the release notes of the kind version in `test/cluster/programs/kind`. */
 export const NODE = 'kindest/node:v1.36.4@sha256:099e049362a1526b2db71494e1947aae99bd16290d7c895f2b7ea312e3cbfaed';
 export const KIND = 'v0.33.0';
 
