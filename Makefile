@@ -93,6 +93,10 @@ bench-admission: $(INSTALLED) ## what the admission policies cost per create, an
 bench-edge: $(INSTALLED) ## how soon Traefik and Envoy Gateway answer for a new host, with 300 and 1,000 on them (LARGE=1: 10,000)
 	@node bench/edge/bench.ts
 
+.PHONY: bench-issuer
+bench-issuer: $(INSTALLED) ## what a certificate costs beside another commit (ARGS=WORK_TREE; 25 minutes)
+	@node bench/issuer/bench.ts $(ARGS)
+
 .PHONY: bench-hostile
 bench-hostile: $(INSTALLED) ## the worst cost of a stranger's input, in milliseconds and bytes
 	@node bench/hostile/run.ts
