@@ -113,7 +113,6 @@ const ATTACKS: readonly (readonly [string, (key: string) => string])[] = [
   ['GET with a long body', () => `GET /openapi.json HTTP/1.1\r\nhost: x\r\ncontent-length: 1500000\r\n\r\n${LONG}`],
   ['GET with a long body, with a key', key => `${head(key, 'GET /messages')}content-length: 1500000\r\n\r\n${LONG}`],
   ['HEAD with a body', key => `${head(key, 'HEAD /messages')}content-length: 100000\r\n\r\n${LONG.slice(0, 100_000)}`],
-  // Traefik answers only once it has got the body.
   ['a body that is withheld', key => `${head(key, 'DELETE /messages')}content-length: 1500000\r\n\r\n`],
   ['text/plain', key => post(key, '/messages', 'x', 'content-type: text/plain\r\n')],
   [
@@ -132,13 +131,16 @@ const ATTACKS: readonly (readonly [string, (key: string) => string])[] = [
   ['many submits', key => post(key, '/messages', '{"message":"x"}')],
 ];
 
+/** Traefik passes on the API's answer only once it has the whole body, or after its timeout of a minute. */
+const UNANSWERED: ReadonlySet<string> = new Set(['a body that is withheld', 'chunks that do not end']);
+
 test.each(ATTACKS)(
   '%s: no request of another account fails',
   async (name, bytes) => {
     const [mine, theirs] = [service.account().key, service.account().key];
     const attacker = attack(bytes, mine);
     const end = performance.now() + SECONDS * 1000;
-    const isAnswered = () => name === 'a body that is withheld' || attacker.answers.length > 0;
+    const isAnswered = () => UNANSWERED.has(name) || attacker.answers.length > 0;
     const {failures, times} = await meter(theirs, () => performance.now() > end && isAnswered());
     attacker.stop();
     const seen = `${attacker.answers.length} answers to the attacker: ${[...new Set(attacker.answers)].join(', ')}; ${times.length} to the other account, p50 ${quantile(times, 0.5).toFixed(1)} ms, p99 ${quantile(times, 0.99).toFixed(1)} ms`;
