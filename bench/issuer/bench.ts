@@ -31,7 +31,7 @@ try {
       const printed = await cli(side, 'exec', '--', process.execPath, program, checkouts[side], hosts);
       const found = JSON.parse(printed.trim().split('\n').at(-1) ?? '') as Figures;
       figures[side].push(found);
-      console.log(`${side}: Secret ${median(found.secret)} s, Live ${median(found.live)} s, ${found.writes} writes`);
+      console.log(`${side}: ${JSON.stringify(found)}`);
     }
   }
 } finally {

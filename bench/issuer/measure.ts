@@ -31,14 +31,15 @@ const [checkout = '', count = '10'] = process.argv.slice(2);
 interface World {
   readonly cluster: Cluster;
   readonly admin: KubeClient;
-  newClusterTenant(name: string): Promise<ClusterTenant>;
+  /** Before the own issuer, a tenant had an Issuer of cert-manager. */
+  newClusterTenant(name: string, options: {readonly issuer: 'acme'}): Promise<ClusterTenant>;
 }
 
 const {setup} = await import(join(checkout, 'test/e2e/setup.ts'));
 const {cluster, admin, newClusterTenant} = (await import(join(checkout, 'test/e2e/world.ts'))) as World;
 
 await setup();
-const tenant = await newClusterTenant('bench');
+const tenant = await newClusterTenant('bench', {issuer: 'acme'});
 const named = (prefix: string) => Array.from({length: Number(count)}, (_, n) => tenant.host(`${prefix}-${n}`));
 const [hosts, together] = [named('host'), named('together')];
 await tenant.applyProject({primary: tenant.host('first')});
