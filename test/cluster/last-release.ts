@@ -1,4 +1,7 @@
-/** The release that upgrades start from. It was never published, so a commit stands in for it. */
+/**
+ * The release that upgrades start from, by its commit. Until 0.2.0, the first one, is released, a commit of `main` with
+ * the same version stands in for it.
+ */
 import {execFile} from 'node:child_process';
 import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -6,7 +9,7 @@ import {promisify} from 'node:util';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-export const LAST_RELEASE = {version: '0.1.0', commit: '3feeaed'} as const;
+export const LAST_RELEASE = {version: '0.2.0', commit: '79d2b077'} as const;
 export const LAST_RELEASE_IMAGE = 'operator-last';
 
 /** Writes the files of the last release into a new folder. A shallow clone does not have them. */

@@ -66,7 +66,7 @@ test('the package has the CRDs, the license, a README, an icon, and what Artifac
     expect.arrayContaining(['Project', 'Domain', 'APIKey']),
   );
   expect(annotation('images')).toEqual([{name: 'nameplate', image: IMAGE, platforms: ['linux/amd64', 'linux/arm64']}]);
-  expect(annotation('changes').filter(({kind}) => kind === 'security').length).toBeGreaterThan(0);
+  expect(annotation('changes').filter(({kind}) => kind === 'added').length).toBeGreaterThan(0);
 });
 
 test('a published chart takes the image from where it is published, and links to the runbooks of its tag', {

@@ -247,23 +247,9 @@ describe('the messages API', () => {
     expect(await allowed(user, namespace, right)).toBe(want);
   });
 
-  test('keeps its pod, and the rights that a pod of 0.1 needs, if an upgrade in two steps requests it', async () => {
-    const messages = [...enabled, '--set', 'messages.ingress.enabled=false'];
-    const strategy = async () =>
-      (await get<{spec: {updateStrategy: object}}>('statefulset', 'nameplate-messages')).spec;
-    await install(...messages, '--set', 'messages.keepPod=true');
-    expect((await strategy()).updateStrategy).toEqual({type: 'RollingUpdate', rollingUpdate: {partition: 1}});
-    const mayList = () => allowed(user, 'tenant', 'list nameplate.dev apikeys');
-    await until('it may list APIKeys', async () => (await mayList()) === 'yes');
-    expect(await allowed(user, 'tenant', 'list nameplate.dev keyclaims')).toBe('yes');
-    await install(...messages);
-    expect((await strategy()).updateStrategy).toMatchObject({type: 'RollingUpdate', rollingUpdate: {partition: 0}});
-    await until('it may no longer', async () => (await mayList()) === 'no');
-  });
-
   test('an upgrade that reuses the values of 0.1, which lack the newer switches, installs the newer policy', async () => {
     const newer = [
-      ...['admission.ownKinds', 'messages.keepPod', 'metrics.prometheusRule', 'metrics.dashboards'],
+      ...['admission.ownKinds', 'metrics.prometheusRule', 'metrics.dashboards'],
       ...['podSecurityContext', 'securityContext', 'topologySpreadConstraints', 'dnsPolicy', 'dnsConfig'],
       ...[
         'extraVolumes',

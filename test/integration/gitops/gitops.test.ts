@@ -368,34 +368,3 @@ test('a wave of Argo CD waits until the Project before it is published, and not 
   );
   expect(await found()).toBe('configmap/next\n');
 });
-
-describe('Argo CD with pruning, once the chart no longer renders the platform key', () => {
-  const secret = 'nameplate-platform-key';
-  beforeAll(() => api.kubectl('create', 'namespace', 'nameplate'));
-
-  /** Creates the Secret as 0.1 rendered it. */
-  async function rendered(): Promise<void> {
-    await api.kubectl('create', 'secret', 'generic', secret, '-n', 'nameplate', '--from-literal=platform.key=any');
-    await api.kubectl('annotate', 'secret', secret, '-n', 'nameplate', 'helm.sh/resource-policy=keep');
-  }
-
-  async function prune(): Promise<unknown> {
-    return JSON.parse(await run([program, '-kubeconfig', api.kubeconfig, '-prune', `nameplate/${secret}`]));
-  }
-
-  test('the annotation of Helm does not protect the Secret', async () => {
-    await rendered();
-    expect(await prune()).toMatchObject({status: 'Pruned', isOutOfSync: true});
-    // Argo CD deletes in the foreground, so the Secret is gone only once the garbage collector has seen it.
-    await api.kubectl('wait', '--for=delete', `secret/${secret}`, '-n', 'nameplate', '--timeout=60s');
-  });
-
-  test('the command in docs/upgrading.md does, and the Application is in sync', async () => {
-    const page = await readFile(join(ROOT, 'docs/upgrading.md'), 'utf8');
-    const [, command = ''] = /^ {4}kubectl (annotate secret (?:.*\\\n)*.*)$/m.exec(page) ?? [];
-    await rendered();
-    await api.kubectl(...command.split(/[\s\\]+/));
-    expect(await prune()).toMatchObject({status: 'PruneSkipped', isOutOfSync: false});
-    await expect(api.kubectl('get', 'secret', secret, '-n', 'nameplate')).resolves.toContain(secret);
-  });
-});

@@ -8,9 +8,8 @@
 //	                                                  a condition in CEL, as kro and Crossplane evaluate it
 //
 // and writes one JSON result per line. -argocd-cm names a file with the ConfigMap argocd-cm, which Argo CD's own code
-// reads. With -prune NAMESPACE/NAME, it syncs an application that no longer contains this Secret, as Argo CD does with
-// pruning, and prints the result, and whether the Secret makes the application OutOfSync. With -sync, it syncs the
-// objects in the JSON array that it reads, wave after wave, and prints the phase and the message of each step.
+// reads. With -sync, it syncs the objects in the JSON array that it reads, wave after wave, and prints the phase and the
+// message of each step.
 package main
 
 import (
@@ -21,15 +20,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/sync"
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/sync/common"
-	"github.com/argoproj/argo-cd/gitops-engine/pkg/sync/resource"
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/utils/kube"
 	"github.com/argoproj/argo-cd/gitops-engine/pkg/utils/tracing"
-	argocd "github.com/argoproj/argo-cd/v3/common"
 	"github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 	"github.com/argoproj/argo-cd/v3/util/lua"
 	"github.com/argoproj/argo-cd/v3/util/settings"
@@ -41,7 +37,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
@@ -59,20 +54,14 @@ type request struct {
 
 func main() {
 	settingsFile := flag.String("argocd-cm", "", "file with the ConfigMap argocd-cm")
-	kubeconfig := flag.String("kubeconfig", "", "kubeconfig file, for -prune and -sync")
-	pruned := flag.String("prune", "", "NAMESPACE/NAME of a Secret")
+	kubeconfig := flag.String("kubeconfig", "", "kubeconfig file, for -sync")
 	synced := flag.Bool("sync", false, "sync what is read")
 	flag.Parse()
-	var err error
-	switch {
-	case *pruned != "":
-		err = prune(*kubeconfig, *pruned)
-	case *synced:
-		err = syncWaves(*kubeconfig, *settingsFile)
-	default:
-		err = answer(*settingsFile)
+	run := func() error { return answer(*settingsFile) }
+	if *synced {
+		run = func() error { return syncWaves(*kubeconfig, *settingsFile) }
 	}
-	if err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -175,53 +164,6 @@ func overridesIn(file string) (map[string]v1alpha1.ResourceOverride, error) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "argocd-secret", Namespace: namespace, Labels: labels}}
 	client := fake.NewClientset([]runtime.Object{&configMap, secret}...)
 	return settings.NewSettingsManager(context.Background(), client, namespace).GetResourceOverrides()
-}
-
-func prune(kubeconfig, key string) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	namespace, name, _ := strings.Cut(key, "/")
-	secret, err := client.CoreV1().Secrets(namespace).Get(context.Background(), name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	live, err := runtime.DefaultUnstructuredConverter.ToUnstructured(secret)
-	if err != nil {
-		return err
-	}
-	object := &unstructured.Unstructured{Object: live}
-	object.SetAPIVersion("v1")
-	object.SetKind("Secret")
-	kubectl := &kube.KubectlCmd{Log: logr.Discard(), Tracer: tracing.NopTracer{}}
-	gone := sync.ReconciliationResult{Live: []*unstructured.Unstructured{object}, Target: []*unstructured.Unstructured{nil}}
-	context, cleanup, err := sync.NewSyncContext(
-		"", gone, config, config, kubectl, namespace, sync.WithOperationSettings(false, true, false, false), sync.WithLogr(logr.Discard()))
-	if err != nil {
-		return err
-	}
-	defer cleanup()
-	for {
-		context.Sync()
-		phase, message, results := context.GetState()
-		if !phase.Completed() {
-			time.Sleep(100 * time.Millisecond)
-			continue
-		}
-		if len(results) != 1 {
-			return fmt.Errorf("%s: %s", phase, message)
-		}
-		// The condition of CompareAppState in Argo CD's controller/state.go.
-		isIgnored := resource.HasAnnotationOption(object, argocd.AnnotationCompareOptions, "IgnoreExtraneous")
-		return json.NewEncoder(os.Stdout).Encode(map[string]any{
-			"status": results[0].Status, "message": results[0].Message, "isOutOfSync": !isIgnored,
-		})
-	}
 }
 
 // Like Argo CD, it reads the live objects again before each step.
