@@ -72,7 +72,7 @@ async function judgePolicies(
 function missing(policies: readonly Policy[], config: OperatorConfig | undefined): readonly Unjudged[] {
   const noPolicies = {
     what: 'Everything that the admission policies judge',
-    why: 'No admission policy of Nameplate is installed. Install the chart, version 0.2 or later, with admission.mode=audit: in this mode, the policies reject nothing.',
+    why: 'No admission policy of Nameplate is installed. Install the chart with admission.mode=audit: in this mode, the policies reject nothing.',
   };
   const noConfig = {
     what: 'Certificates, certificate requests, and Issuers',

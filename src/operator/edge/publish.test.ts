@@ -103,14 +103,15 @@ function publish(host: string, port = 80, redirect?: HostRoute['redirect']) {
   return publishRoute(context, route);
 }
 
-/** Publishes a host as 0.1 did: with its own Service. */
+/** What a host has whose Service had another port until now. Returns the name of the former Service. */
 function putFormerRoute(host: string): string {
   const name = routeName(NAMESPACE, host);
   const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};
-  const backend = {name, project: 'shop', selector: {app: 'shop'}, port: {port: 80}};
+  const former = backendName(NAMESPACE, 'shop', 8080);
+  const backend = {name: former, project: 'shop', selector: {app: 'shop'}, port: {port: 8080}};
   const route = {namespace: NAMESPACE, name, host, tlsSecret: name, backend, owner};
   for (const {intent} of edge.build(route)) put(withoutNulls(intent) as KubeObject);
-  return name;
+  return former;
 }
 
 const ours = (kind: ResourceType) => context.stores.routes.find(({resource}) => resource === kind)?.store;

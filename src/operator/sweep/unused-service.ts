@@ -1,8 +1,4 @@
-/**
- * Deletes our own Services that no route uses: those of Projects that are gone, of former ports, and of hosts before
- * 0.2.
- */
-
+/** Deletes our own Services that no route uses: those of Projects that are gone, and of former ports. */
 import {LABEL} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';

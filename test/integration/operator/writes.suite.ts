@@ -1,28 +1,21 @@
-/** What others add to our objects survives our changes, no matter which version of the operator wrote the objects. */
-import {pino} from 'pino';
-import {Registry} from 'prom-client';
-import {afterAll, beforeAll, expect, test} from 'vitest';
+/** What others add to our objects survives our changes. */
+import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import {ANNOTATION, API_VERSION, FIELD_MANAGER, LABEL} from '../../../src/api/names.ts';
+import {ANNOTATION, API_VERSION, LABEL} from '../../../src/api/names.ts';
 import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
 import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
 import type {DomainConditionType} from '../../../src/operator/model/domain-reasons.ts';
 import * as kinds from '../../../src/operator/model/kinds.ts';
-import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
-import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {LEASE} from '../../../src/runtime/kube/leader-election.ts';
-import type {Intent, KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
+import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {PORT} from '../../support/objects.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
 import {revertedEdit, THEIRS} from './theirs.ts';
-
-/** One of our annotations that the operator writes to none of these objects. */
-const FORMER = ANNOTATION.retainedSince;
 
 interface Ours {
   readonly kind: ResourceType<KubeObject>;
@@ -53,19 +46,6 @@ function named(suffix: string): Ours['nameOf'] {
 const ENTRY_POINT = 'traefik.ingress.kubernetes.io/router.entrypoints';
 
 export function writesSuite(world: () => OperatorWorld): void {
-  /** Writes as the operator of 0.1 did. */
-  let former: KubeClient;
-  beforeAll(() => {
-    former = createKubeClient({
-      kubeconfig: world().api.kubeconfig,
-      userAgent: 'nameplate-0.1',
-      fieldManager: FIELD_MANAGER,
-      logger: pino({level: 'silent'}),
-      registry: new Registry(),
-    });
-  });
-  afterAll(() => former?.close());
-
   /** A live host and one that redirects to it. */
   async function withRedirect(name: string) {
     const tenant = await newDomainTenant(world(), name);
@@ -80,22 +60,6 @@ export function writesSuite(world: () => OperatorWorld): void {
     for (const {kind, ofRedirect, nameOf, edit} of OURS) {
       const key = {namespace: tenant.namespace, name: nameOf(tenant, ofRedirect ? redirect : host)};
       expect((await revertedEdit(tenant, kind, key, edit)).metadata, `${kind.kind} ${key.name}`).toMatchObject(THEIRS);
-    }
-  });
-
-  test('objects that 0.1 wrote by server-side apply are changed, too, and what others added stays', async () => {
-    const {tenant, host, redirect} = await withRedirect('writes-former');
-    for (const {kind, ofRedirect, nameOf, edit} of OURS) {
-      const key = {namespace: tenant.namespace, name: nameOf(tenant, ofRedirect ? redirect : host)};
-      const now = (await world().client.get(kind, key)) as KubeObject & {spec: object};
-      const {labels = {}, annotations = {}, ownerReferences = []} = now.metadata;
-      const before = {[ANNOTATION.appliedHash]: 'of 0.1', [FORMER]: 'yes'};
-      const {apiVersion, spec} = now;
-      const metadata = {...key, labels, annotations: {...annotations, ...before}, ownerReferences};
-      await former.apply(kind, {apiVersion, kind: kind.kind, metadata, spec} as Intent<KubeObject>);
-      const found = await revertedEdit(tenant, kind, key, edit);
-      expect(found.metadata, `${kind.kind} ${key.name}`).toMatchObject(THEIRS);
-      expect(found.metadata.annotations?.[FORMER]).toBeUndefined();
     }
   });
 
