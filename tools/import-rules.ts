@@ -46,7 +46,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'operator/config-schema': ['api', 'base', 'dns/dns.ts', 'operator/model'],
   'operator/ca': ['api/generated', 'base', 'acme', 'runtime/kube', 'operator/model'],
   'operator/state': ['api', 'base', 'keys', 'probe', 'dns/dns.ts', ...RUNTIME, 'operator/model', 'operator/ca'],
-  'operator/edge': ['api', 'runtime/kube', 'runtime/apply', 'operator/model', 'operator/state'],
+  'operator/edge': ['api', 'base', 'runtime/kube', 'runtime/apply', 'operator/model', 'operator/state'],
   'operator/approval': [...RECONCILE, 'base', 'runtime/cache'],
   'operator/issuance': ['api', 'base', 'runtime/kube', 'operator/model', 'operator/state'],
   'operator/certificate': [

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /** The program that answers HTTP-01 challenges. It has no rights and knows no order. Only wiring and signals. */
 import {once} from 'node:events';
-import {Counter, collectDefaultMetrics, Registry} from 'prom-client';
+import {collectDefaultMetrics, Registry} from 'prom-client';
+import {metricsIn} from '../base/metrics.ts';
 import {startChallengeServer} from '../challenges/server.ts';
 import {ThumbprintFile} from '../challenges/thumbprint-file.ts';
 import {readCommandLine} from '../process/command-line.ts';
@@ -41,12 +42,12 @@ async function serve(path: string, port: number, operationsPort: number): Promis
   const logger = createLogger({level: 'info', program: 'challenges'});
   const registry = new Registry();
   collectDefaultMetrics({register: registry});
-  const answers = new Counter({
-    name: 'nameplate_challenges_answers_total',
-    help: 'Answers of the challenge responder, by status.',
-    labelNames: ['status'],
-    registers: [registry],
-  });
+  const {counter} = metricsIn(registry);
+  const answers = counter(
+    'nameplate_challenges_answers_total',
+    'Answers of the challenge responder, by status.',
+    'status',
+  );
   const shutdown = handleShutdown({logger, deadlineMs: SHUTDOWN_DEADLINE_MS});
   await using thumbprint = await ThumbprintFile.open(path, logger);
   const server = await startChallengeServer({

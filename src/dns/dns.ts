@@ -1,7 +1,8 @@
 import {readFileSync} from 'node:fs';
 import type {Logger} from 'pino';
-import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
+import type {Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
+import {metricsIn} from '../base/metrics.ts';
 import {TtlCache} from '../base/ttl-cache.ts';
 import {type CheckResult, createScheduler, type Scheduler} from '../schedule/scheduler.ts';
 import type {DnsConfig} from './config.ts';
@@ -153,20 +154,14 @@ function readResolvConf(): string {
 }
 
 function createMetrics(registry: Registry) {
-  const registers = [registry];
+  const {counter, gauge, histogram} = metricsIn(registry);
   return {
-    verdicts: new Counter({
-      name: 'nameplate_dns_verdicts_total',
-      help: 'DNS verdicts, by reason.',
-      labelNames: ['reason'],
-      registers,
-    }),
-    seconds: new Histogram({
-      name: 'nameplate_dns_verdict_duration_seconds',
-      help: 'Duration of a DNS verdict.',
-      buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-      registers,
-    }),
-    inFlight: new Gauge({name: 'nameplate_dns_verdicts_in_flight', help: 'DNS verdicts in progress.', registers}),
+    verdicts: counter('nameplate_dns_verdicts_total', 'DNS verdicts, by reason.', 'reason'),
+    seconds: histogram(
+      [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      'nameplate_dns_verdict_duration_seconds',
+      'Duration of a DNS verdict.',
+    ),
+    inFlight: gauge('nameplate_dns_verdicts_in_flight', 'DNS verdicts in progress.'),
   };
 }

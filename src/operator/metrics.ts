@@ -2,10 +2,11 @@
  * What the platform team can see of all Domains in /metrics. No name of a tenant is in it unless that is configured.
  */
 import {once} from 'node:events';
-import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
+import type {Registry} from 'prom-client';
 import {findCondition} from '../api/conditions.ts';
 import {ANNOTATION} from '../api/names.ts';
 import type {Clock} from '../base/clock.ts';
+import {metricsIn} from '../base/metrics.ts';
 import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
 import type {Runnable} from '../runtime/controller/manager.ts';
 import {type DeepReadonly, keyOf} from '../runtime/kube/object.ts';
@@ -48,18 +49,14 @@ export function watchDomains(parts: MetricsParts): Runnable {
 }
 
 function countDomains({domains, registry}: MetricsParts): void {
-  const states = new Gauge({
-    name: 'nameplate_domains',
-    help: 'Domains by state.',
-    labelNames: ['state'],
-    registers: [registry],
-  });
-  const conditions = new Gauge({
-    name: 'nameplate_domain_conditions',
-    help: 'Domains by the reason of each condition.',
-    labelNames: ['condition', 'reason'],
-    registers: [registry],
-  });
+  const {gauge} = metricsIn(registry);
+  const states = gauge('nameplate_domains', 'Domains by state.', 'state');
+  const conditions = gauge(
+    'nameplate_domain_conditions',
+    'Domains by the reason of each condition.',
+    'condition',
+    'reason',
+  );
   for (const state of [...STATES, NO_STATE]) states.set({state}, 0);
   for (const [condition, reasons] of Object.entries(DOMAIN_REASONS)) {
     for (const reason of reasons) conditions.set({condition, reason}, 0);
@@ -87,24 +84,23 @@ const CERTIFICATE_STATES = ['valid', 'overdue', 'expiring', 'expired'] as const;
 
 /** By the clock, so that an expiry shows even if nothing else works. */
 function countCertificates({certificates, domains, registry, clock}: MetricsParts): void {
-  new Gauge({
-    name: 'nameplate_certificates',
-    help: 'Certificates of hosts: valid, overdue for renewal by a tenth of their lifetime, expiring (less than a tenth of it is left), or expired. renewable is false if the DNS of the host forbids a renewal.',
-    labelNames: ['state', 'renewable'],
-    registers: [registry],
-    collect() {
+  metricsIn(registry).readings(
+    'nameplate_certificates',
+    'Certificates of hosts: valid, overdue for renewal by a tenth of their lifetime, expiring (less than a tenth of it is left), or expired. renewable is false if the DNS of the host forbids a renewal.',
+    ['state', 'renewable'],
+    function* () {
       for (const state of CERTIFICATE_STATES) {
-        for (const renewable of ['true', 'false']) this.set({state, renewable}, 0);
+        for (const renewable of ['true', 'false']) yield [{state, renewable}, 0] as const;
       }
       const nowMs = clock.now();
       for (const certificate of certificates.list()) {
         const state = certificateState(certificate, nowMs);
         if (state === undefined) continue;
         const renewable = state === 'valid' || isRenewable(certificate, domains);
-        this.inc({state, renewable: `${renewable}`});
+        yield [{state, renewable: `${renewable}`}, 1] as const;
       }
     },
-  });
+  );
 }
 
 function certificateState(
@@ -130,48 +126,39 @@ function isRenewable({metadata}: DeepReadonly<Certificate>, domains: ReadonlySto
 
 /** Blocked Domains are left out: a tenant may create any number of them. */
 function describeDomains({domains, registry}: MetricsParts): void {
-  const isDescribed = ({status}: DeepReadonly<Domain>) => status?.state !== undefined && status.state !== 'Blocked';
-  new Gauge({
-    name: 'nameplate_domain_info',
-    help: 'State of each Domain, with the reason of its condition Ready. Blocked Domains are left out.',
-    labelNames: ['namespace', 'host', 'project', 'state', 'reason'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const domain of domains.list()) {
-        if (!isDescribed(domain)) continue;
-        const {metadata, spec, status} = domain;
+  const described = () =>
+    Iterator.from(domains.list()).filter(({status}) => status?.state !== undefined && status.state !== 'Blocked');
+  const {readings} = metricsIn(registry);
+  readings(
+    'nameplate_domain_info',
+    'State of each Domain, with the reason of its condition Ready. Blocked Domains are left out.',
+    ['namespace', 'host', 'project', 'state', 'reason'],
+    () =>
+      described().map(({metadata: {namespace = ''}, spec, status}) => {
         const reason = findCondition(status?.conditions, 'Ready')?.reason ?? '';
-        const {namespace = ''} = metadata;
-        this.set({namespace, host: spec.host, project: spec.projectRef.name, state: status?.state ?? '', reason}, 1);
-      }
-    },
-  });
-  new Gauge({
-    name: 'nameplate_domain_certificate_expiration_timestamp_seconds',
-    help: 'When the certificate of each Domain expires. Blocked Domains are left out.',
-    labelNames: ['namespace', 'host'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const domain of domains.list()) {
-        const notAfter = domain.status?.certificate?.notAfter;
-        if (notAfter === undefined || !isDescribed(domain)) continue;
-        this.set({namespace: domain.metadata.namespace ?? '', host: domain.spec.host}, Date.parse(notAfter) / 1000);
-      }
-    },
-  });
+        return [{namespace, host: spec.host, project: spec.projectRef.name, state: status?.state ?? '', reason}, 1];
+      }),
+  );
+  readings(
+    'nameplate_domain_certificate_expiration_timestamp_seconds',
+    'When the certificate of each Domain expires. Blocked Domains are left out.',
+    ['namespace', 'host'],
+    () =>
+      described().flatMap(({metadata: {namespace = ''}, spec, status}) => {
+        const notAfter = status?.certificate?.notAfter;
+        return notAfter === undefined ? [] : [[{namespace, host: spec.host}, Date.parse(notAfter) / 1000] as const];
+      }),
+  );
 }
 
 /** Starts to count; returns what stops it. */
 type Follow = () => () => void;
 
 function followClaims({claims, registry}: MetricsParts): Follow {
-  const moved = new Counter({
-    name: 'nameplate_claims_moved_total',
-    help: 'Hosts that moved from one account to another, because the new one proved that it owns them.',
-    registers: [registry],
-  });
+  const moved = metricsIn(registry).counter(
+    'nameplate_claims_moved_total',
+    'Hosts that moved from one account to another, because the new one proved that it owns them.',
+  );
   return () =>
     claims.subscribe(({type, object, old}) => {
       if (type !== 'updated' || old?.spec.releasedAt !== undefined) return;
@@ -184,16 +171,15 @@ const MINUTE = 60;
 const HOUR = 3600;
 
 function followDomains({domains, registry, clock}: MetricsParts): Follow {
-  const seconds = new Histogram({
-    name: 'nameplate_domain_activation_duration_seconds',
-    help: 'Time from the check that found the DNS record of a Domain correct until the Domain was Live.',
-    buckets: [
+  const seconds = metricsIn(registry).histogram(
+    [
       ...[1, 2.5, 5, 10, 30].map(n => n * SECOND),
       ...[1, 2, 5, 10, 30].map(n => n * MINUTE),
       ...[1, 3, 12, 24].map(n => n * HOUR),
     ],
-    registers: [registry],
-  });
+    'nameplate_domain_activation_duration_seconds',
+    'Time from the check that found the DNS record of a Domain correct until the Domain was Live.',
+  );
   return () => {
     const verifiedAtMs = new Map<string, number>();
     return domains.subscribe(delta => {

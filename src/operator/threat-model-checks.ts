@@ -4,7 +4,8 @@
  * a metric report it; the operator keeps running.
  */
 import type {Logger} from 'pino';
-import {Gauge, type Registry} from 'prom-client';
+import type {Registry} from 'prom-client';
+import {metricsIn} from '../base/metrics.ts';
 import type {ReadonlyStore} from '../runtime/cache/store.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {resourceType} from '../runtime/kube/object.ts';
@@ -33,20 +34,16 @@ export function checkPromises(parts: PromiseParts): () => string | undefined {
   const {config, client, clusterIssuers, registry, logger} = parts;
   const found: string[] = [];
   const problems = () => [...found, ...issuerProblems(config, clusterIssuers)];
-  new Gauge({
-    name: 'nameplate_promises_held',
-    help: '1 if nothing is known to break the promises of the threat model, else 0.',
-    registers: [registry],
-    collect() {
-      this.set(problems().length === 0 ? 1 : 0);
-    },
-  });
-  const info = new Gauge({
-    name: 'nameplate_component_info',
-    help: 'The versions that the promises depend on, as far as they are known.',
-    labelNames: ['component', 'version'],
-    registers: [registry],
-  });
+  const {gauge, reading} = metricsIn(registry);
+  reading('nameplate_promises_held', '1 if nothing is known to break the promises of the threat model, else 0.', () =>
+    problems().length === 0 ? 1 : 0,
+  );
+  const info = gauge(
+    'nameplate_component_info',
+    'The versions that the promises depend on, as far as they are known.',
+    'component',
+    'version',
+  );
   const report = (reported: readonly string[]) => {
     for (const problem of reported) logger.warn(problem);
     found.push(...reported);

@@ -1,6 +1,7 @@
 /** Probes each host that the edge serves. The rate is limited, and accounts take turns. */
-import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
+import type {Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
+import {metricsIn} from '../base/metrics.ts';
 import {createScheduler, type Scheduler} from '../schedule/scheduler.ts';
 import {judgeVisit, type ProbeQuestion, type ProbeVerdict} from './judge.ts';
 import {type Address, type VisitResult, visit} from './visit.ts';
@@ -122,24 +123,16 @@ export function createProber({settings, addresses, clock, registry, onError, onR
 }
 
 function createMetrics(registry: Registry) {
-  const registers = [registry];
-  const probes = new Counter({
-    name: 'nameplate_probes_total',
-    help: 'Probes of hosts at the edge, by what they showed.',
-    labelNames: ['reason'],
-    registers,
-  });
-  const seconds = new Histogram({
-    name: 'nameplate_probe_duration_seconds',
-    help: 'Duration of a probe.',
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
-    registers,
-  });
-  const reachable = new Gauge({
-    name: 'nameplate_edge_reachable',
-    help: '1 unless probes cannot reach the edge at all.',
-    registers,
-  });
+  const {counter, gauge, histogram} = metricsIn(registry);
+  const reachable = gauge('nameplate_edge_reachable', '1 unless probes cannot reach the edge at all.');
   reachable.set(1);
-  return {probes, seconds, reachable};
+  return {
+    probes: counter('nameplate_probes_total', 'Probes of hosts at the edge, by what they showed.', 'reason'),
+    seconds: histogram(
+      [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+      'nameplate_probe_duration_seconds',
+      'Duration of a probe.',
+    ),
+    reachable,
+  };
 }

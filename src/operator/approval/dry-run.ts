@@ -3,7 +3,8 @@
  * would decide on each certificate request, including those that are already decided. Writes no decision and removes
  * nothing.
  */
-import {Gauge, type Registry} from 'prom-client';
+import type {Registry} from 'prom-client';
+import {metricsIn} from '../../base/metrics.ts';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
@@ -24,16 +25,12 @@ export function reconcileDryRun(
 ): Reconcile {
   const {stores, config, knownSince, events, logger} = operator;
   const judged = new Map<string, Decision>();
-  new Gauge({
-    name: 'nameplate_dry_run_requests',
-    help: 'Existing certificate requests by what Nameplate would decide on them, if the dry run is enabled.',
-    labelNames: ['decision', 'reason'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const {type: decision, reason} of judged.values()) this.inc({decision, reason});
-    },
-  });
+  metricsIn(registry).readings(
+    'nameplate_dry_run_requests',
+    'Existing certificate requests by what Nameplate would decide on them, if the dry run is enabled.',
+    ['decision', 'reason'],
+    () => judged.values().map(({type: decision, reason}) => [{decision, reason}, 1]),
+  );
   return async key => {
     const request = requests.get(key);
     if (!request || !isOurs(config, request)) {

@@ -3,9 +3,10 @@
  * so that a tenant gets a certificate for any host. Nothing else would report this.
  */
 import type {Logger} from 'pino';
-import {Counter, type Registry} from 'prom-client';
+import type {Registry} from 'prom-client';
 import {timestamp} from '../../api/conditions.ts';
 import type {Clock} from '../../base/clock.ts';
+import {metricsIn} from '../../base/metrics.ts';
 import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
@@ -32,11 +33,10 @@ export function watchForeignApprovals(
   requests: ReadonlyStore<CertificateRequest>,
   {clock, logger, registry, events, regarding}: ApprovalWatch,
 ): () => string | undefined {
-  const approvals = new Counter({
-    name: 'nameplate_foreign_approvals_total',
-    help: "Certificate requests approved by cert-manager's built-in approver since the process started. It must be disabled.",
-    registers: [registry],
-  });
+  const approvals = metricsIn(registry).counter(
+    'nameplate_foreign_approvals_total',
+    "Certificate requests approved by cert-manager's built-in approver since the process started. It must be disabled.",
+  );
   let lastMs: number | undefined;
   requests.subscribe(delta => {
     if (!isNewApproval(delta)) return;

@@ -1,5 +1,6 @@
 /** What the edge lacks concerns the operator as a whole: it is reported once, and routed hosts keep their state. */
-import {Gauge, type Registry} from 'prom-client';
+import type {Registry} from 'prom-client';
+import {metricsIn} from '../../base/metrics.ts';
 import type {EdgeProvider} from '../model/edge-provider.ts';
 import type {Stores} from '../state/stores.ts';
 
@@ -9,14 +10,11 @@ export function watchEdge(
   {platform}: Pick<Stores, 'platform'>,
   registry: Registry,
 ): () => string | undefined {
-  new Gauge({
-    name: 'nameplate_edge_usable',
-    help: '0 if the Gateway or the IngressClass of the configuration is missing or unsuitable.',
-    registers: [registry],
-    collect() {
-      this.set(edge.problem(platform) ? 0 : 1);
-    },
-  });
+  metricsIn(registry).reading(
+    'nameplate_edge_usable',
+    '0 if the Gateway or the IngressClass of the configuration is missing or unsuitable.',
+    () => (edge.problem(platform) ? 0 : 1),
+  );
   return () => {
     const problem = edge.problem(platform);
     return problem && `${problem.message} Routed hosts keep their state; no route is created or changed.`;

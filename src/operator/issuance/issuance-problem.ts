@@ -1,6 +1,7 @@
 /** What keeps all certificates from being issued is reported once, as a warning and a metric of the operator. */
-import {Gauge, type Registry} from 'prom-client';
+import type {Registry} from 'prom-client';
 import {findCondition} from '../../api/conditions.ts';
+import {metricsIn} from '../../base/metrics.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {acmeIssuerOf, issuerOf} from '../model/issuer-ref.ts';
@@ -22,15 +23,12 @@ export function watchIssuance({config, stores, certManager, registry}: Parts): (
       stores.certificates.state === 'missing' ? 'cert-manager is not installed.' : certManager.problem(),
     issuer: () => issuerTrouble(config, stores),
   } as const;
-  new Gauge({
-    name: 'nameplate_dependency_up',
-    help: '0 if this is known to keep every certificate from being issued.',
-    labelNames: ['dependency'],
-    registers: [registry],
-    collect() {
-      for (const [dependency, problem] of Object.entries(problems)) this.set({dependency}, problem() ? 0 : 1);
-    },
-  });
+  metricsIn(registry).readings(
+    'nameplate_dependency_up',
+    '0 if this is known to keep every certificate from being issued.',
+    ['dependency'],
+    () => Object.entries(problems).map(([dependency, problem]) => [{dependency}, problem() ? 0 : 1]),
+  );
   return () => {
     const found = Object.values(problems).flatMap(problem => problem() ?? []);
     if (found.length === 0) return undefined;

@@ -2,7 +2,8 @@
  * A pause holds back what builds or changes: claims, certificates and their approval, routes, managed Domains, new API
  * keys. It never holds back what protects others or what somebody requested: withdrawals, denials, and removals.
  */
-import {Gauge, type Registry} from 'prom-client';
+import type {Registry} from 'prom-client';
+import {metricsIn} from '../../base/metrics.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {hasPause} from '../model/account.ts';
@@ -69,18 +70,16 @@ function withoutWrites(client: KubeClient): KubeClient {
 /** Returns the text for the readiness check, if the configuration pauses everything. */
 export function watchPauses(config: Operator['config'], stores: Stores, registry: Registry): () => string | undefined {
   const {domains, projects, namespaces} = stores;
-  new Gauge({
-    name: 'nameplate_paused',
-    help: 'Objects with the annotation nameplate.dev/paused, by kind. Kind All is 1 if the configuration pauses everything.',
-    labelNames: ['kind'],
-    registers: [registry],
-    collect() {
-      this.set({kind: 'Domain'}, domains.byIndex(INDEX.paused, 'all').length);
-      this.set({kind: 'Project'}, projects.byIndex(INDEX.paused, 'all').length);
-      this.set({kind: 'Namespace'}, namespaces.byIndex(INDEX.paused, 'all').length);
-      this.set({kind: 'All'}, config.controller.paused ? 1 : 0);
-    },
-  });
+  const kinds = Object.entries({Domain: domains, Project: projects, Namespace: namespaces});
+  metricsIn(registry).readings(
+    'nameplate_paused',
+    'Objects with the annotation nameplate.dev/paused, by kind. Kind All is 1 if the configuration pauses everything.',
+    ['kind'],
+    () => [
+      ...kinds.map(([kind, store]) => [{kind}, store.byIndex(INDEX.paused, 'all').length] as const),
+      [{kind: 'All'}, config.controller.paused ? 1 : 0],
+    ],
+  );
   const text = 'Nameplate builds and changes nothing, because config.controller.paused is true.';
   return () => (config.controller.paused ? text : undefined);
 }

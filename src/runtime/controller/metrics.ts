@@ -1,5 +1,5 @@
-import {type Counter, Gauge, type Histogram, type Registry} from 'prom-client';
-import {metricsIn} from '../kube/metrics.ts';
+import type {Counter, Gauge, Histogram, Registry} from 'prom-client';
+import {metricsIn} from '../../base/metrics.ts';
 
 /** The names are those of controller-runtime and client-go, which dashboards know. */
 export interface ControllerMetrics {
@@ -41,7 +41,7 @@ export function controllerMetrics(registry: Registry): ControllerMetrics {
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 function createControllerMetrics(registry: Registry): ControllerMetrics {
-  const {counter, gauge, histogram} = metricsIn(registry);
+  const {counter, gauge, histogram, readings} = metricsIn(registry);
   const loads: ControllerMetrics['loads'] = new Map();
   const ofLoads = <Label extends string>(
     name: string,
@@ -49,15 +49,9 @@ function createControllerMetrics(registry: Registry): ControllerMetrics {
     labelsOf: (controller: string) => Record<Label, string>,
     figureOf: (load: ControllerLoad) => number,
   ) =>
-    new Gauge<Label>({
-      name,
-      help,
-      labelNames: Object.keys(labelsOf('')) as Label[],
-      registers: [registry],
-      collect() {
-        for (const [controller, load] of loads) this.set(labelsOf(controller), figureOf(load()));
-      },
-    });
+    readings(name, help, Object.keys(labelsOf('')) as Label[], () =>
+      loads.entries().map(([controller, load]) => [labelsOf(controller), figureOf(load())]),
+    );
   ofLoads('workqueue_depth', 'Keys waiting now.', queueLabels, ({depth}) => depth);
   ofLoads(
     'workqueue_unfinished_work_seconds',

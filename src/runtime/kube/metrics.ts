@@ -1,4 +1,5 @@
-import {Counter, Gauge, Histogram, type Registry} from 'prom-client';
+import type {Counter, Gauge, Histogram, Registry} from 'prom-client';
+import {metricsIn} from '../../base/metrics.ts';
 
 /** The names are those of client-go and controller-runtime, which dashboards know, if they have such a metric. */
 export interface KubeMetrics {
@@ -23,21 +24,19 @@ export function kubeMetrics(registry: Registry): KubeMetrics {
 }
 
 function createKubeMetrics(registry: Registry): KubeMetrics {
-  const {counter, gauge, histogram} = metricsIn(registry);
+  const {counter, gauge, histogram, readings} = metricsIn(registry);
   const staleness: KubeMetrics['staleness'] = [];
-  new Gauge({
-    name: 'reflector_cache_stale_seconds',
-    help: 'For how long a cache has heard nothing and may be behind the server. Two minutes are normal.',
-    labelNames: ['resource'],
-    registers: [registry],
-    collect() {
-      const longest = new Map<string, number>(); // a kind may have several caches
-      for (const {resource, seconds} of staleness) {
-        longest.set(resource, Math.max(longest.get(resource) ?? 0, seconds()));
-      }
-      for (const [resource, seconds] of longest) this.set({resource}, seconds);
+  readings(
+    'reflector_cache_stale_seconds',
+    'For how long a cache has heard nothing and may be behind the server. Two minutes are normal.',
+    ['resource'],
+    () => {
+      const ofKind = Map.groupBy(staleness, ({resource}) => resource); // a kind may have several caches
+      return ofKind.entries().map(([resource, caches]) => {
+        return [{resource}, Math.max(...caches.map(({seconds}) => seconds()))] as const;
+      });
     },
-  });
+  );
   return {
     staleness,
     requests: counter(
@@ -59,18 +58,5 @@ function createKubeMetrics(registry: Registry): KubeMetrics {
     cacheObjects: gauge('reflector_cache_objects', 'Objects held in a cache.', 'resource'),
     leader: gauge('leader_election_master_status', 'Whether this process holds the lease: 1 or 0.', 'name'),
     events: counter('event_recorder_events_total', 'Events reported: sent, merged, dropped, or failed.', 'result'),
-  };
-}
-
-/** Creates metrics in this registry. */
-export function metricsIn(registry: Registry) {
-  const registers = [registry];
-  return {
-    counter: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
-      new Counter({name, help, labelNames, registers}),
-    gauge: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
-      new Gauge({name, help, labelNames, registers}),
-    histogram: <L extends string>(buckets: number[], name: string, help: string, ...labelNames: L[]) =>
-      new Histogram({name, help, labelNames, buckets, registers}),
   };
 }
