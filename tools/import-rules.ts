@@ -105,7 +105,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'operator/triggers',
   ],
 
-  'messages/access': ['base', 'process'],
+  'messages/access': ['base', 'process', 'messages/store'],
   'messages/store': [],
   'messages/generated': [],
   'messages/http': ['base', 'process', 'messages/access', 'messages/generated', 'messages/store'],

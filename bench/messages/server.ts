@@ -192,12 +192,17 @@ async function serveFastifyWithChecks(wait: () => Promise<void>): Promise<number
     if ('refused' in principal || !principal.scopes.has('messages:write')) return reply.code(401).send();
     const hold = holdings.enter(principal.account);
     const length = Number(request.headers['content-length']);
-    if (typeof hold === 'string' || !limiter.take(principal.account, length, start).ok || hold.grow(length)) {
+    if (
+      typeof hold === 'string' ||
+      !limiter.take(principal.account, start).ok ||
+      !limiter.takeBytes(principal.account, length, start).ok ||
+      hold.grow(length)
+    ) {
       return reply.code(429).send();
     }
     reply.raw.on('close', () => {
       hold.release();
-      limiter.answered(principal.account, length, start);
+      limiter.spend(principal.account, 'answers', length, start);
       metrics.observe('submit', reply.statusCode, clock.monotonic() - start);
       if (logger.isLevelEnabled('debug')) logger.debug({requestId: request.id}, 'request');
     });

@@ -1,6 +1,6 @@
 /** `kubectl nameplate records`: the DNS records to create, in the form that a tool reads. */
 import {stringify} from 'yaml';
-import {printable} from '../base/untrusted-text.ts';
+import {printable} from '../base/text.ts';
 import type {Domain, RequiredRecord} from '../operator/model/kinds.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
 

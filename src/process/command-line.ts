@@ -1,6 +1,6 @@
 /** Reads a program's command line. */
 import {type ParseArgsConfig, parseArgs} from 'node:util';
-import {printableLines} from '../base/untrusted-text.ts';
+import {printableLines} from '../base/text.ts';
 import {ConfigError} from './load-config.ts';
 
 /** Like `parseArgs`, but throws a ConfigError that ends in the usage. */

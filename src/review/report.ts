@@ -1,5 +1,5 @@
 /** Prints the review, as text or JSON. */
-import {printable} from '../base/untrusted-text.ts';
+import {printable} from '../base/text.ts';
 import type {Finding, Unjudged} from './finding.ts';
 import type {Review} from './review.ts';
 

@@ -1,6 +1,5 @@
-import {describe, expect, test} from 'vitest';
-import {ManualClock} from '../../test/support/manual-clock.ts';
-import {firstSteadyDelay, longestDelay, pendingDelay, phaseOf, RateLimit, steadyDelay} from './pace.ts';
+import {expect, test} from 'vitest';
+import {firstSteadyDelay, longestDelay, pendingDelay, phaseOf, steadyDelay} from './pace.ts';
 
 const checks = {soonSeconds: 5, pendingMaxSeconds: 300, steadySeconds: 3600, inFlight: 8};
 const HOUR = 3_600_000;
@@ -35,21 +34,4 @@ test('pauses grow from soon to the longest, and jitter by a tenth', () => {
   expect(delays).toEqual([5000, 5000, 7500, 11_250, 300_000]);
   expect([pendingDelay(1, checks, 0), pendingDelay(1, checks, 1)]).toEqual([4500, 5500]);
   expect([0, 1].map(random => longestDelay(checks, random))).toEqual([270_000, 330_000]);
-});
-
-describe('the rate limit', () => {
-  test('lets a burst through, makes the rest wait, and leaves other accounts alone', async () => {
-    const clock = new ManualClock();
-    const limit = new RateLimit(clock, 1000, 3);
-    expect([1, 2, 3, 4, 5].map(() => limit.take('a', HOUR))).toEqual([0, 0, 0, 1000, 2000]);
-    expect(limit.take('b', HOUR)).toBe(0);
-    await clock.advance(5000);
-    expect([1, 2, 3, 4].map(() => limit.take('a', HOUR))).toEqual([0, 0, 0, 1000]);
-  });
-
-  test('takes nothing for a request that need not wait for it', () => {
-    const limit = new RateLimit(new ManualClock(), 1000, 1);
-    expect([HOUR, 1500, 1500, 1500].map(most => limit.take('a', most))).toEqual([0, 1000, 1500, 1500]);
-    expect(limit.take('a', HOUR)).toBe(2000);
-  });
 });

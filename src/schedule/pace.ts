@@ -1,5 +1,4 @@
 import {createHash} from 'node:crypto';
-import type {Clock} from '../base/clock.ts';
 
 /** How often hosts are checked, and how many at the same time. */
 export interface CheckSettings {
@@ -55,29 +54,4 @@ export function longestDelay({pendingMaxSeconds}: CheckSettings, random: number)
 
 function jittered(seconds: number, random: number): number {
   return seconds * 1000 * (1 + JITTER * (2 * random - 1));
-}
-
-/** Allows each account `burst` requests immediately and one more per `intervalMs`. Further ones wait (GCRA). */
-export class RateLimit {
-  readonly #clock: Clock;
-  readonly #intervalMs: number;
-  readonly #burst: number;
-  readonly #fullAt = new Map<string, number>();
-
-  constructor(clock: Clock, intervalMs: number, burst: number) {
-    this.#clock = clock;
-    this.#intervalMs = intervalMs;
-    this.#burst = burst;
-  }
-
-  /** Milliseconds that this request must wait. If something else ends its wait after `mostMs`, it takes nothing. */
-  take(account: string, mostMs: number): number {
-    const now = this.#clock.monotonic();
-    for (const [other, at] of this.#fullAt) if (at <= now) this.#fullAt.delete(other);
-    const next = Math.max(this.#fullAt.get(account) ?? now, now) + this.#intervalMs;
-    const wait = Math.max(0, next - now - this.#burst * this.#intervalMs);
-    if (wait >= mostMs) return mostMs;
-    this.#fullAt.set(account, next);
-    return wait;
-  }
 }

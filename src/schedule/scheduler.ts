@@ -4,16 +4,9 @@ import {Alarm} from '../base/alarm.ts';
 import type {Clock} from '../base/clock.ts';
 import {DeadlineError} from '../base/deadline.ts';
 import {DueHeap} from '../base/due-heap.ts';
+import {RateLimit} from '../base/rate-limit.ts';
 import {AccountQueue} from './account-queue.ts';
-import {
-  type CheckSettings,
-  firstSteadyDelay,
-  longestDelay,
-  pendingDelay,
-  phaseOf,
-  RateLimit,
-  steadyDelay,
-} from './pace.ts';
+import {type CheckSettings, firstSteadyDelay, longestDelay, pendingDelay, phaseOf, steadyDelay} from './pace.ts';
 
 /** What the scheduler must know of a verdict. */
 interface Judgement {
@@ -118,11 +111,12 @@ export function createScheduler<Question, Verdict extends Judgement>(
 ): Scheduler<Question, Verdict> {
   type Host = Entry<Question, Verdict>;
   const {checks, clock, random} = options;
+  const soonMs = checks.soonSeconds * 1000;
   const entries = new Map<string, Host>();
   const delayed = new DueHeap<Host>();
   const handlers = new Set<(key: string) => void>();
   const queue = new AccountQueue(Math.max(1, Math.ceil(checks.inFlight / 4)));
-  const limit = new RateLimit(clock, checks.soonSeconds * 1000, REQUEST_BURST);
+  const limit = new RateLimit(REQUEST_BURST * soonMs);
   const running = new Set<Promise<void>>();
   /** The number of running checks that are not slow. */
   let quick = 0;
@@ -187,7 +181,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
     // one has no time yet: `nextDelay` sets it.
     if (!isFirst || entry.dueAt === Number.POSITIVE_INFINITY) return;
     const now = clock.monotonic();
-    const pauseEndsAt = (entry.result?.checkedAt ?? Number.NEGATIVE_INFINITY) + checks.soonSeconds * 1000;
+    const pauseEndsAt = (entry.result?.checkedAt ?? Number.NEGATIVE_INFINITY) + soonMs;
     schedule(entry, hastened(entry, entry.dueAt - now, pauseEndsAt - now));
   }
 
@@ -202,7 +196,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
   function hastened(entry: Host, delay: number, pause: number): number {
     const most = Math.min(delay, longestDelay(checks, random()));
     if (pause >= most) return most;
-    const wait = limit.take(entry.watched.account, most);
+    const wait = limit.reserve(entry.watched.account, soonMs, clock.monotonic(), most);
     if (wait < most) entry.count = 0;
     return Math.max(wait, pause);
   }
@@ -310,7 +304,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
 
   function firstDelay({watched}: Host): number {
     if (watched.urgency === 'steady') return firstSteadyDelay(watched.uid, checks, clock.now());
-    return phaseOf(watched.uid) * checks.soonSeconds * 1000;
+    return phaseOf(watched.uid) * soonMs;
   }
 
   function nextDelay(entry: Host): number {

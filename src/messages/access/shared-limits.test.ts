@@ -1,6 +1,7 @@
 import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
-import {AccountLimiter, type Usages} from './limiter.ts';
+import type {RateUsages} from '../store/store.ts';
+import {AccountLimiter} from './limiter.ts';
 import {shareLimits} from './shared-limits.ts';
 
 const limits = {requestsPerSecond: 10, bytesPerSecond: 1000, answerBytesPerSecond: 100, burstSeconds: 2};
@@ -10,7 +11,7 @@ function start() {
   const clock = new ManualClock();
   const limiter = new AccountLimiter(limits, {isShared: true});
   const pod = {clock, limiter, isDown: true, sent: [] as [string, object][][], stop: async () => {}};
-  const exchange = async (used: Usages) => {
+  const exchange = async (used: RateUsages) => {
     pod.sent.push([...used]);
     return pod.isDown ? undefined : used;
   };
@@ -25,9 +26,10 @@ function start() {
 
 test('what was used while the exchange failed is shared by the next one that succeeds, once', async () => {
   const pod = start();
-  pod.limiter.take('a', 10, 0);
+  pod.limiter.take('a', 0);
+  pod.limiter.takeBytes('a', 10, 0);
   await pod.clock.advance(100);
-  pod.limiter.answered('a', 3, 100);
+  pod.limiter.spend('a', 'answers', 3, 100);
   pod.isDown = false;
   await pod.clock.advance(200);
   await pod.stop();
@@ -40,7 +42,7 @@ test('what was used while the exchange failed is shared by the next one that suc
 test('however long it failed, an account pays for a burst at most', async () => {
   const pod = start();
   for (let second = 0; second < 10; second++) {
-    for (let n = 0; n < 10; n++) pod.limiter.take('a', 0, 1000 * second);
+    for (let n = 0; n < 10; n++) pod.limiter.take('a', 1000 * second);
     await pod.clock.advance(1000);
   }
   expect(pod.sent.at(-1)).toEqual([['a', {requests: 2000, bytes: 0, answers: 0}]]);

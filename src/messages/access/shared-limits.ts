@@ -1,6 +1,7 @@
 /** Shares the rate limits of accounts among pods, so that several pods allow an account no more than one would. */
 import type {Clock} from '../../base/clock.ts';
-import type {AccountLimiter, Usages} from './limiter.ts';
+import type {RateUsages} from '../store/store.ts';
+import type {AccountLimiter} from './limiter.ts';
 
 interface ShareOptions {
   readonly limiter: AccountLimiter;
@@ -8,7 +9,7 @@ interface ShareOptions {
    * Adds what this pod has allowed to what the others have. Returns in how many milliseconds each bucket will be full
    * again, or undefined if that is not known now.
    */
-  readonly exchange: (used: Usages) => Promise<Usages | undefined>;
+  readonly exchange: (used: RateUsages) => Promise<RateUsages | undefined>;
   readonly clock: Clock;
 }
 

@@ -36,8 +36,8 @@ export class Strangers {
 
   /** `now` is monotonic, in milliseconds. */
   take(address: string, now: number): Allowance {
-    const own = this.#addresses.take(networkOf(address), 0, now);
-    return own.ok ? this.#total.take(ALL, 0, now) : own;
+    const own = this.#addresses.take(networkOf(address), now);
+    return own.ok ? this.#total.take(ALL, now) : own;
   }
 
   /** Whether this many bytes of a body may be read and dropped. */

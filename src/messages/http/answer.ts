@@ -13,7 +13,7 @@ export interface Answer {
    * its account's turn; see Pacer.
    */
   readonly longBytes?: number;
-  /** It rejects a request over a rate limit, and is held back: see HeldBack. */
+  /** It rejects a request over a rate limit, and may be held back. */
   readonly isHeldBack?: boolean;
 }
 

@@ -4,7 +4,7 @@ import {getHeapSpaceStatistics, setFlagsFromString} from 'node:v8';
 import {runInNewContext} from 'node:vm';
 import {pino} from 'pino';
 import {afterEach, expect, test} from 'vitest';
-import {systemClock} from '../../base/clock.ts';
+import {type Clock, systemClock} from '../../base/clock.ts';
 import {Holdings} from '../access/holdings.ts';
 import {AccountLimiter} from '../access/limiter.ts';
 import {Strangers} from '../access/strangers.ts';
@@ -41,7 +41,7 @@ async function start() {
 }
 
 /** `answered`: the statuses of all responses, 499 for those whose client had left. */
-async function serve(submit: Handlers['submit'], answerBytesPerSecond = UNLIMITED) {
+async function serve(submit: Handlers['submit'], answerBytesPerSecond = UNLIMITED, clock: Clock = systemClock) {
   const answered: number[] = [];
   const app = createApp({
     authenticator: {
@@ -62,7 +62,7 @@ async function serve(submit: Handlers['submit'], answerBytesPerSecond = UNLIMITE
       burstSeconds: 5,
     }),
     strangers: new Strangers({requestsPerSecond: UNLIMITED, addressRequestsPerSecond: UNLIMITED}),
-    clock: systemClock,
+    clock,
     bodyBytes: 1024,
     description: {},
     metrics: {observe: (_, status) => void answered.push(status), accepted: () => undefined, refused: () => undefined},
@@ -166,4 +166,19 @@ test('a long response counts against the rate even if its client leaves before i
   later.write(REQUEST);
   expect(String(await once(later, 'data'))).toContain('The account may receive 100 bytes of responses per second.');
   expect(answered).toEqual([499, 429]);
+});
+
+test('of responses to requests over a rate limit, later ones are held back, by 5 s at most', async () => {
+  const heldMs: number[] = [];
+  const sleep = async (ms: number) => void heldMs.push(ms);
+  const {port, answered} = await serve(async () => json(202, {}), 1, {now: Date.now, monotonic: () => 0, sleep});
+  const client = connect(port, '127.0.0.1');
+  sockets.push(client);
+  while (answered.filter(status => status === 429).length < 700) {
+    client.write(REQUEST);
+    await once(client, 'data');
+  }
+  expect(heldMs.slice(0, 3), 'after a hundred').toEqual([10, 20, 30]);
+  expect(heldMs).toHaveLength(600);
+  expect(heldMs.slice(-100)).toEqual(Array.from({length: 100}, () => 5000));
 });

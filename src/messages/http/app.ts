@@ -2,8 +2,8 @@
 import {randomUUID} from 'node:crypto';
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
+import {RateLimit} from '../../base/rate-limit.ts';
 import {type Authenticator, bearerKey, type Principal, type Refusal, type Scope} from '../access/auth.ts';
-import {HeldBack} from '../access/held-back.ts';
 import type {Hold, Holdings} from '../access/holdings.ts';
 import {Pacer} from '../access/pacer.ts';
 import type {Strangers} from '../access/strangers.ts';
@@ -42,7 +42,8 @@ interface AppOptions extends Limits {
 interface Shared extends AppOptions {
   readonly described: Answer;
   readonly pacer: Pacer;
-  readonly heldBack: HeldBack;
+  /** Responses to requests over a rate limit. */
+  readonly refusals: RateLimit;
   readonly logSample: LogSample;
   readonly bodyRules: ReadonlyMap<KeyedOperation, BodyRules>;
 }
@@ -92,6 +93,10 @@ export type App = (request: IncomingMessage, response: ServerResponse, lane: Lan
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const VALIDATORS = new Map(OPERATIONS.map(operation => [operation, validatorOf(operation)]));
+/** A payer gets 100 such responses immediately, and then one every 10 ms. */
+const REFUSAL_MS = 10;
+/** The longest that one is held back. Clients wait for at least this long. */
+const LONGEST_HOLD_MS = 5000;
 const NONE: JsonBody = {value: undefined, heldBytes: 0, fingerprint: undefined};
 
 export function createApp(options: AppOptions): App {
@@ -101,7 +106,7 @@ export function createApp(options: AppOptions): App {
     ...options,
     described,
     pacer: new Pacer(options.clock),
-    heldBack: new HeldBack(),
+    refusals: new RateLimit(1000),
     logSample: new LogSample(),
     bodyRules: new Map(OPERATIONS.flatMap(operation => bodyRulesOf(operation, options.bodyBytes))),
   };
@@ -149,7 +154,7 @@ async function respond(exchange: Exchange, response: ServerResponse, shared: Sha
   if (exchange.hasLeft) {
     // A long response was read. Without a charge, a client could have any number read by leaving early.
     if (longBytes !== undefined && exchange.principal) {
-      rateMs = limiter.answered(exchange.principal.account, longBytes, now);
+      rateMs = limiter.spend(exchange.principal.account, 'answers', longBytes, now);
     }
     answer = undefined;
   }
@@ -157,7 +162,7 @@ async function respond(exchange: Exchange, response: ServerResponse, shared: Sha
     if (exchange.hasBody && !exchange.request.complete) cut(exchange, shared);
     const bytes = send(response, answer, exchange.requestId);
     exchange.hold?.keep(bytes);
-    if (exchange.principal) rateMs = limiter.answered(exchange.principal.account, bytes, now);
+    if (exchange.principal) rateMs = limiter.spend(exchange.principal.account, 'answers', bytes, now);
   }
   exchange.waits?.end(longBytes === undefined ? undefined : {busyMs: clock.monotonic() - now, rateMs});
   record(answer, now, exchange, shared);
@@ -175,9 +180,14 @@ function cut({lane, principal, address}: Exchange, {clock, limiter, strangers}: 
   });
 }
 
-async function holdBack(exchange: Exchange, response: ServerResponse, {clock, heldBack}: Shared): Promise<void> {
+/**
+ * Rejecting a request costs almost as much as serving it, so a client that ignores 429 and repeats immediately would
+ * still keep the process busy. It is answered later, and a connection has one request at a time, so it cannot send more
+ * meanwhile.
+ */
+async function holdBack(exchange: Exchange, response: ServerResponse, {clock, refusals}: Shared): Promise<void> {
   const payer = exchange.principal ? `account ${exchange.principal.account}` : 'strangers';
-  const ms = heldBack.delayMs(payer, clock.monotonic());
+  const ms = refusals.reserve(payer, REFUSAL_MS, clock.monotonic(), LONGEST_HOLD_MS);
   if (ms === 0 || exchange.hasLeft) return;
   exchange.lane.spend();
   const left = new AbortController();

@@ -22,7 +22,7 @@ export function admission(account: string, hold: Hold, limits: Limits, sendConti
       if (refused === undefined) sendContinue();
       return refused;
     },
-    worked: bytes => limiter.spend(account, bytes, clock.monotonic()),
+    worked: bytes => limiter.spend(account, 'bytes', bytes, clock.monotonic()),
   };
 }
 
@@ -31,7 +31,7 @@ export function admission(account: string, hold: Hold, limits: Limits, sendConti
  * account is within its limits.
  */
 export function overLimit(account: string, {limiter, clock}: Limits): Answer | undefined {
-  return refusal(limiter.take(account, 0, clock.monotonic()));
+  return refusal(limiter.take(account, clock.monotonic()));
 }
 
 /** A request without a valid key. */
@@ -46,12 +46,13 @@ function refusal(allowance: Allowance): Answer | undefined {
   if (allowance.ok) return undefined;
   const {limit, perSecond, retryAfterMs} = allowance;
   const seconds = Math.ceil(retryAfterMs / 1000);
-  const [verb, unit] = limit === 'answer bytes' ? ['receive', 'bytes of responses'] : ['send', limit];
+  const [verb, unit] = limit === 'answers' ? ['receive', 'bytes of responses'] : ['send', limit];
   const detail = `The account may ${verb} ${perSecond} ${unit} per second. Retry after ${seconds} s.`;
+  const policy = limit === 'answers' ? 'answer-bytes' : limit;
   const headers = {
     'retry-after': String(seconds),
-    'ratelimit-policy': `"${limit.replace(' ', '-')}";q=${perSecond};w=1`,
-    ratelimit: `"${limit.replace(' ', '-')}";r=0;t=${seconds}`,
+    'ratelimit-policy': `"${policy}";q=${perSecond};w=1`,
+    ratelimit: `"${policy}";r=0;t=${seconds}`,
   };
   return {...problem(429, 'rate_limited', detail, {headers}), isHeldBack: true};
 }

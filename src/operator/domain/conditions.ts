@@ -4,7 +4,7 @@
  */
 import {conditionBuilders, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
-import {shellWord} from '../../base/untrusted-text.ts';
+import {shellWord} from '../../base/text.ts';
 import type {DnsReason} from '../../dns/dns.ts';
 import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';

@@ -2,8 +2,9 @@ import {randomBytes} from 'node:crypto';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../../base/clock.ts';
-import {cutText} from '../../base/cut-text.ts';
 import {FairQueue} from '../../base/fair-queue.ts';
+import {RateLimit} from '../../base/rate-limit.ts';
+import {cutText} from '../../base/text.ts';
 import type {KubeClient} from './client.ts';
 import {isFenced, isNotFound} from './errors.ts';
 import {type KubeMetrics, kubeMetrics} from './metrics.ts';
@@ -73,11 +74,6 @@ interface Series {
   lastSentAt: number;
 }
 
-interface Bucket {
-  tokens: number;
-  refilledAt: number;
-}
-
 /** After a pause this long, the same thing is a new event (as in client-go). */
 const SERIES_GAP_MS = 360_000;
 /** A series is updated at most this often. */
@@ -100,7 +96,8 @@ class Recorder implements EventRecorder {
   readonly #metrics: KubeMetrics;
   /** Least recently seen first. */
   readonly #series = new Map<string, Series>();
-  readonly #buckets = new Map<string, Bucket>();
+  /** Of objects. */
+  readonly #limit = new RateLimit(BURST * REFILL_MS);
   /** Events to send. Namespaces take turns. */
   #waiting = new FairQueue<Series>();
   #sending: Promise<void> | undefined;
@@ -112,10 +109,14 @@ class Recorder implements EventRecorder {
 
   event(regarding: DeepReadonly<KubeObject>, type: 'Normal' | 'Warning', reason: string, action: string, note: string) {
     const now = this.#options.clock.monotonic();
-    const key = [regarding.metadata.uid ?? regarding.metadata.name, type, reason, action, note].join('\n');
+    const object = regarding.metadata.uid ?? regarding.metadata.name;
+    const key = [object, type, reason, action, note].join('\n');
     const known = this.#series.get(key);
     const repeated = known !== undefined && now - known.lastSeenAt < SERIES_GAP_MS;
-    if (!repeated && !this.#admits(regarding, now)) return this.#count('dropped');
+    if (!repeated) {
+      if (this.#limit.waitMs(object, REFILL_MS, now) > 0) return this.#count('dropped');
+      this.#limit.spend(object, REFILL_MS, now);
+    }
     const series: Series = repeated
       ? known
       : {
@@ -127,7 +128,9 @@ class Recorder implements EventRecorder {
         };
     series.count += 1;
     series.lastSeenAt = now;
-    remember(this.#series, key, series, MAX_SERIES);
+    this.#series.delete(key);
+    this.#series.set(key, series);
+    if (this.#series.size > MAX_SERIES) this.#series.delete(this.#series.keys().next().value as string);
     const {name, namespace = ''} = series.event.metadata;
     if (now - series.lastSentAt < SERIES_UPDATE_MS || this.#waiting.has(namespace, name)) return this.#count('merged');
     if (this.#waiting.sizeOf(namespace) >= MAX_WAITING - this.#waiting.size) return this.#count('dropped');
@@ -207,29 +210,7 @@ class Recorder implements EventRecorder {
     };
   }
 
-  /** A token bucket for each object. */
-  #admits(regarding: DeepReadonly<KubeObject>, now: number): boolean {
-    const key = regarding.metadata.uid ?? regarding.metadata.name;
-    const bucket = this.#buckets.get(key) ?? {tokens: BURST, refilledAt: now};
-    bucket.tokens = Math.min(BURST, bucket.tokens + (now - bucket.refilledAt) / REFILL_MS);
-    bucket.refilledAt = now;
-    remember(this.#buckets, key, bucket, MAX_SERIES);
-    if (bucket.tokens < 1) return false;
-    bucket.tokens -= 1;
-    return true;
-  }
-
   #count(result: string): void {
     this.#metrics.events.inc({result});
-  }
-}
-
-/** Puts an entry last and drops the first ones beyond `limit`. */
-function remember<V>(map: Map<string, V>, key: string, value: V, limit: number): void {
-  map.delete(key);
-  map.set(key, value);
-  for (const oldest of map.keys()) {
-    if (map.size <= limit) return;
-    map.delete(oldest);
   }
 }
