@@ -66,7 +66,6 @@ const routing: RoutingConfig = {
   apexAddresses: [],
   edgeAddresses: [],
   formerAddresses: [],
-  formerTtlSeconds: 86_400,
   ingressClassName: 'traefik',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
   gateway: {

@@ -10,8 +10,6 @@ export const LABEL = {
   account: `${GROUP}/account`,
   /** On a Namespace, set by the platform: the account's plan. */
   plan: `${GROUP}/plan`,
-  /** On a Namespace, set by the platform: `remove` takes its hosts off the edge that the platform is leaving. */
-  formerEdge: `${GROUP}/former-edge`,
   /** On a Domain: computed from the Projects that list the host. */
   managed: `${GROUP}/managed`,
   /** On every object of a host: the host, or its hash if it is too long for a label value. */

@@ -8,12 +8,11 @@ import {type CheckResult, createScheduler, type Scheduler} from '../schedule/sch
 import type {DnsConfig} from './config.ts';
 import {createDelegations} from './resolve/delegation.ts';
 import {createRecursiveDirectory, type Directory} from './resolve/directory.ts';
-import {type Lookup, lookUp} from './resolve/lookup.ts';
 import {rootServers} from './resolve/root-hints.ts';
 import {createTargets, type Targets} from './resolve/targets.ts';
 import type {CaaRecord} from './verdict/caa.ts';
 import type {ProofQuestion, Verdict} from './verdict/verdict.ts';
-import {type Confirmation, isEgressBlocked, type VerifyDependencies, verifyQuestion} from './verdict/verify.ts';
+import {type Confirmation, type VerifyDependencies, verifyQuestion} from './verdict/verify.ts';
 import {type Endpoint, formatEndpoint, mayQueryAddress, parseEndpoint, rangesOf} from './wire/addresses.ts';
 import {canonicalAddress} from './wire/codec.ts';
 import {createTransport} from './wire/transport.ts';
@@ -21,7 +20,6 @@ import {createTransport} from './wire/transport.ts';
 // biome-ignore lint/performance/noBarrelFile: the only file of src/dns that the rest of src imports.
 export {type DnsConfig, defaultDnsConfig} from './config.ts';
 export {formLabel, isApex, parseHost, registrableDomain} from './names/hosts.ts';
-export type {Lookup as HostLookup} from './resolve/lookup.ts';
 export type {DnsReason, ProofQuestion, Verdict} from './verdict/verdict.ts';
 export {addressType, canonicalAddress} from './wire/codec.ts';
 
@@ -35,8 +33,6 @@ export interface Dns {
   readonly scheduler: DnsScheduler;
   /** Faults of DNS are verdicts. Rejects only if the signal aborts. */
   verify(question: ProofQuestion, signal: AbortSignal): Promise<Verdict>;
-  /** The addresses of a host. Rejects only if the signal aborts. */
-  lookUp(host: string, signal: AbortSignal): Promise<Lookup>;
 }
 
 interface DnsDependencies {
@@ -91,12 +87,7 @@ export function createDns(
     random: Math.random,
     onError: (key, error) => logger.error({key, err: error}, 'A DNS check failed unexpectedly.'),
   });
-  const find = async (host: string, signal: AbortSignal): Promise<Lookup> => {
-    const {authoritative, fallback} = deps;
-    const directory = fallback && (!authoritative || isEgressBlocked(deps)) ? fallback : authoritative;
-    return directory ? lookUp(host, directory, signal) : {known: false};
-  };
-  return {scheduler, verify, lookUp: find};
+  return {scheduler, verify};
 }
 
 function verifierOf(

@@ -2,7 +2,7 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../base/clock.ts';
-import {createDns, type Dns, type Verdict} from '../dns/dns.ts';
+import {createDns, type Verdict} from '../dns/dns.ts';
 import {KeyWaiters} from '../keys/key-waiters.ts';
 import {parseAddress} from '../probe/address.ts';
 import {createProber, type Prober} from '../probe/prober.ts';
@@ -27,7 +27,6 @@ import type {OperatorConfig} from './model/config.ts';
 import {challengeHost, DerivedNames} from './model/derived-names.ts';
 import type {EdgeProvider} from './model/edge-provider.ts';
 import type {Operator} from './state/context.ts';
-import {FormerEdge} from './state/former-edge.ts';
 import {KnownSince} from './state/known-since.ts';
 import {OrderSchedule} from './state/order-schedule.ts';
 import {Outdated} from './state/outdated.ts';
@@ -81,13 +80,12 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   const edgeAddresses = movingFrom === 'none' ? apexAddresses : [...apexAddresses, ...next, ...former];
   const strings = new StringPool();
   const compact = (verdict: Verdict) => strings.share(exact(verdict)); // the Domain's status has the same texts
-  const {scheduler, lookUp} = createDns(config.dns, {logger, registry, clock, edgeAddresses, compact});
+  const {scheduler} = createDns(config.dns, {logger, registry, clock, edgeAddresses, compact});
   const names = new DerivedNames(parts.platformKey, config.platform);
   const stores = createStores(manager, config, names, edge);
   const prober = proberOf(parts, edge, stores);
   const regarding = {apiVersion: 'v1', kind: 'Pod', metadata: {name: identity, namespace}};
   const watch = {clock, logger, registry, events: manager.events, regarding};
-  const formerEdge = formerEdgeOf(config, lookUp, clock);
   const certManager = new CertManager({
     ...{client, clock, logger, certificates: stores.certificates},
     lease: config.certificates.certManagerLease,
@@ -109,7 +107,6 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     keyWaiters: new KeyWaiters(),
     corrections: new Corrections(clock),
     edge,
-    formerEdge,
     events: manager.events,
     logger,
     clock,
@@ -118,7 +115,6 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   };
   addControllers(manager, operator, registry);
   manager.run({name: 'dns', run: signal => scheduler.start(signal)});
-  manager.run({name: 'former-edge', run: signal => formerEdge.run(signal)});
   manager.run({name: 'cert-manager', run: signal => certManager.run(signal)});
   manager.run({name: 'probes', run: signal => prober.start(signal)});
   manager.run(
@@ -144,16 +140,6 @@ function edgeOf(config: OperatorConfig): EdgeProvider {
   const {routing} = config;
   const provider = edges[routing.provider](config);
   return routing.movingFrom === 'none' ? provider : moving(provider, edges[routing.movingFrom](config), routing);
-}
-
-function formerEdgeOf({routing, dns}: OperatorConfig, lookUp: Dns['lookUp'], clock: Clock): FormerEdge {
-  return new FormerEdge({
-    addresses: routing.edgeAddresses,
-    lookUp,
-    clock,
-    pauseMs: dns.checks.pendingMaxSeconds * 1000,
-    rememberedMs: routing.formerTtlSeconds * 1000,
-  });
 }
 
 /** Without addresses in the configuration, the edge must report its own. */

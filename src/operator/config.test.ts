@@ -50,7 +50,6 @@ const complete: OperatorConfig = {
     apexAddresses: [],
     edgeAddresses: [],
     formerAddresses: [],
-    formerTtlSeconds: 86_400,
     ingressClassName: 'traefik',
     traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
     gateway: {

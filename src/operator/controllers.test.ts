@@ -69,7 +69,6 @@ test.each<{what: string; change: Partial<KubeObject['metadata']>; want: boolean}
   {what: 'a label that Nameplate does not read', change: {labels: {'example.com/team': 'a'}}, want: false},
   {what: 'its account', change: {labels: {[LABEL.account]: 'acme'}}, want: true},
   {what: 'its plan', change: {labels: {[LABEL.plan]: 'pro'}}, want: true},
-  {what: 'the edge that its hosts leave', change: {labels: {[LABEL.formerEdge]: 'remove'}}, want: true},
   {what: 'its pause', change: {annotations: {[ANNOTATION.paused]: 'true'}}, want: true},
   {what: 'its deletion', change: {deletionTimestamp: '2026-06-01T00:00:00Z'}, want: true},
 ])('a namespace whose change is $what requeues its Domains: $want', ({change, want}) => {

@@ -8,7 +8,6 @@ export const ON_GATEWAY: RoutingConfig = {
   apexAddresses: [],
   edgeAddresses: [],
   formerAddresses: [],
-  formerTtlSeconds: 86_400,
   ingressClassName: 'unused',
   traefik: {httpEntryPoint: 'web', httpsEntryPoint: 'websecure', version: ''},
   gateway: {

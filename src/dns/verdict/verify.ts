@@ -67,7 +67,7 @@ function canonicalQuestion(question: ProofQuestion): ProofQuestion {
 }
 
 /** Whether no authoritative server could be reached a moment ago. */
-export function isEgressBlocked({blocked}: Pick<VerifyDependencies, 'blocked'>): boolean {
+function isEgressBlocked({blocked}: Pick<VerifyDependencies, 'blocked'>): boolean {
   return blocked.get(EGRESS) === true;
 }
 

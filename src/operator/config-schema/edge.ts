@@ -16,15 +16,10 @@ export const routing = section('How traffic is routed to projects.', {
     'IP addresses of the edge that never change. Set them only if you can keep them: at an apex, tenants whose DNS provider has no ALIAS records then get A and AAAA records with these addresses to create, and changing an address breaks these hosts. The wildcard record of targetDomain must return the same addresses.',
   ),
   edgeAddresses: addresses(
-    'With movingFrom: IP addresses of the new edge, as DNS returns them. Set them when you change the wildcard records: from then on, the new edge decides whether a host is live. In a namespace with the label nameplate.dev/former-edge=remove, Nameplate removes a host from the former edge once DNS returns only these.',
+    'With movingFrom: IP addresses of the new edge, as DNS returns them. Set them when you change the wildcard records: from then on, the new edge decides whether a host is live.',
   ),
   formerAddresses: addresses(
     'With movingFrom: IP addresses of the former edge. A host whose records still point to them has not drifted.',
-  ),
-  formerTtlSeconds: seconds(
-    86_400,
-    1,
-    'With movingFrom: the longest TTL of a record that pointed to the former edge. A host is removed from that edge only after DNS has returned only addresses of the new one for this long.',
   ),
   ingressClassName: {
     ...kubernetesName,

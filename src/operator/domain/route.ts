@@ -2,7 +2,6 @@
 import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {findBackend, type NoBackend} from '../edge/backend.ts';
-import {leaving} from '../edge/leave.ts';
 import {
   earliest,
   type Publication,
@@ -63,10 +62,9 @@ export async function route(
   const refusal = kept ? undefined : await dropOtherRoutes(context, view);
   if (refusal !== undefined) return {condition: Routed.formerRefused(), failure: refusal};
   const routeKey = routeKeyOf(key);
-  const former = leaving(context, {namespace: view.namespace, host: view.host, routeKey});
   // Only the holder's route is written. After a restore, existing routes stay until the host is claimed again.
   const found: Publication = claim.holds
-    ? await publishRoute(context, {...wanted, leavesFormer: former.leaves})
+    ? await publishRoute(context, wanted)
     : context.edge.verdict(routeObjects(context.stores, routeKey), context.stores.platform);
   const publication = whileFormerServes(context, found, kept && before(view, 'Routed')?.status === 'True');
   if (publication.kind === 'waiting') {
@@ -75,13 +73,13 @@ export async function route(
     return {condition: Routed.waiting(on, kept, contested?.note), wakeAtMs};
   }
   const {movesAtMs, contested} = publication;
-  const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs);
+  const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs);
   const wake = wakeAtMs !== undefined && {wakeAtMs};
   if (publication.kind === 'pending') return {condition: Routed.pending(publication.what), ...wake};
   if (publication.kind === 'rejected') {
     return {condition: Routed.notAccepted(publication.what, publication.why), ...wake};
   }
-  const note = `${contested?.note ?? ''}${former.note}${publication.note ?? ''}`;
+  const note = `${contested?.note ?? ''}${publication.note ?? ''}`;
   const condition = wanted.redirect
     ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status, note)
     : Routed.serving(project.spec.service.name, note);

@@ -25,13 +25,12 @@ export function moving(next: EdgeProvider, former: EdgeProvider, {edgeAddresses}
     unsupportedStatus: (status, platform) =>
       next.unsupportedStatus(status, platform) ?? former.unsupportedStatus(status, platform),
     build: route => {
-      const built = route.leavesFormer ? [] : former.build(route);
+      const built = former.build(route);
       const isBuilt = (kind: string, name: string) =>
         built.some(({resource, intent}) => resource.kind === kind && intent.metadata.name === name);
       const added = next.build(route).filter(({resource, intent}) => !isBuilt(resource.kind, intent.metadata.name));
       return [...built, ...added];
     },
-    isOnFormer: ({kind}) => !ofNext.has(kind),
     backends: object => ownerOf(object).backends(object),
     refersTo: object => ownerOf(object).refersTo?.(object) ?? [],
     emptied: object => ownerOf(object).emptied(object),

@@ -289,17 +289,13 @@ export interface OperatorConfig {
      */
     readonly apexAddresses: readonly string[];
     /**
-     * With movingFrom: IP addresses of the new edge, as DNS returns them. Set them when you change the wildcard records: from then on, the new edge decides whether a host is live. In a namespace with the label nameplate.dev/former-edge=remove, Nameplate removes a host from the former edge once DNS returns only these.
+     * With movingFrom: IP addresses of the new edge, as DNS returns them. Set them when you change the wildcard records: from then on, the new edge decides whether a host is live.
      */
     readonly edgeAddresses: readonly string[];
     /**
      * With movingFrom: IP addresses of the former edge. A host whose records still point to them has not drifted.
      */
     readonly formerAddresses: readonly string[];
-    /**
-     * With movingFrom: the longest TTL of a record that pointed to the former edge. A host is removed from that edge only after DNS has returned only addresses of the new one for this long. In seconds.
-     */
-    readonly formerTtlSeconds: number;
     /**
      * For Traefik: IngressClass of the routes, and of the ACME challenges of the issuer.
      */

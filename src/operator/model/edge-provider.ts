@@ -35,8 +35,6 @@ export interface HostRoute {
   readonly proof?: string;
   /** Set on the route of a default host. */
   readonly project?: string;
-  /** The edge that the platform is leaving no longer serves it. */
-  readonly leavesFormer?: boolean;
 }
 
 export interface RouteObject {
@@ -122,8 +120,6 @@ export interface EdgeProvider {
   emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined;
   /** The part of an object's status that `verdict` reads, in a few KiB. Absent: it reads none. */
   statusOf?(object: KubeObject): unknown;
-  /** Whether an object of a route is for the edge that the platform is leaving. Absent: it is leaving none. */
-  isOnFormer?(object: DeepReadonly<KubeObject>): boolean;
   /** Whether the edge has accepted all of these objects. An edge that says nothing has accepted them. */
   verdict(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): RouteVerdict;
 }

@@ -2,7 +2,6 @@
 import {type DecidedCondition, findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {findBackend, type NoBackend} from '../edge/backend.ts';
-import {leaving} from '../edge/leave.ts';
 import {
   deleteRoutes,
   earliest,
@@ -66,16 +65,14 @@ export async function publishDefaultHost(
     const ready = {...missing, message: missing.message + note};
     return {ready, ...(certificateMs !== undefined && {wakeAtMs: certificateMs})};
   }
-  const routeKey = `${namespace}/${name}`;
-  const former = leaving(context, {namespace, host, routeKey});
   const tls = ownCertificate && {tlsSecret: name};
   const wasReady = findCondition(project.status?.conditions, 'Ready')?.status === 'True';
-  const found = await publishRoute(building, {...route, leavesFormer: former.leaves, ...tls});
+  const found = await publishRoute(building, {...route, ...tls});
   const publication = whileFormerServes(context, found, wasReady);
   const {contested} = publication;
   const movesAtMs = publication.kind === 'waiting' ? undefined : publication.movesAtMs;
-  const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, former.wakeAtMs, certificateMs);
-  const notes = `${contested?.note ?? ''}${note}${former.note}`;
+  const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, certificateMs);
+  const notes = `${contested?.note ?? ''}${note}`;
   const ready =
     trouble && publication.kind === 'accepted'
       ? {...trouble, message: trouble.message + notes}

@@ -12,7 +12,6 @@ import type {Responders} from '../ca/responders.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import type {DerivedNames} from '../model/derived-names.ts';
 import type {EdgeProvider} from '../model/edge-provider.ts';
-import type {FormerEdge} from './former-edge.ts';
 import type {KnownSince} from './known-since.ts';
 import type {OrderSchedule} from './order-schedule.ts';
 import type {Outdated} from './outdated.ts';
@@ -48,7 +47,6 @@ export interface Operator {
   readonly keyWaiters: KeyWaiters;
   readonly corrections: Corrections;
   readonly edge: EdgeProvider;
-  readonly formerEdge: FormerEdge;
   readonly events: EventRecorder;
   readonly logger: Logger;
   readonly clock: Clock;

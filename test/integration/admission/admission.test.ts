@@ -73,7 +73,7 @@ describe.concurrent('a tenant is refused', () => {
     );
   });
 
-  test.each([LABEL.plan, LABEL.account, LABEL.formerEdge, 'cert-manager.io/disable-validation'])(
+  test.each([LABEL.plan, LABEL.account, 'cert-manager.io/disable-validation'])(
     'the label %s, on an old or a new namespace',
     async label => {
       const says = 'Only the platform team may set the labels';

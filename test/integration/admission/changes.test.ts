@@ -33,7 +33,7 @@ describe.concurrent('refuses a change to', () => {
     await expect(change(row.by ?? 'tenant', row)).rejects.toThrow(row.says);
   });
 
-  test.each([LABEL.plan, LABEL.account, LABEL.formerEdge, 'cert-manager.io/disable-validation'])(
+  test.each([LABEL.plan, LABEL.account, 'cert-manager.io/disable-validation'])(
     'the label %s, by finalizing the namespace',
     async label => {
       const namespace = JSON.parse(await world.api.kubectl('get', 'namespace', TENANT, '-o', 'json')) as Manifest;

@@ -1,13 +1,12 @@
 /**
- * Two edges, and hosts that leave the former one. No edge runs: the test writes the statuses of the Gateway's
- * controller, which decide when the next edge serves a host.
+ * Two edges. No edge runs: the test writes the statuses of the Gateway's controller, which decide when the next edge
+ * serves a host.
  */
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {type Condition, findCondition} from '../../../src/api/conditions.ts';
-import {LABEL} from '../../../src/api/names.ts';
 import {GATEWAY, HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
 import {routeName} from '../../../src/operator/model/derived-names.ts';
-import {DOMAIN, INGRESS, PROJECT, SERVICE} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN, PROJECT, SERVICE} from '../../../src/operator/model/kinds.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
 import {claimed, issue, prepareForHand} from './by-hand.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
@@ -23,7 +22,6 @@ import {INGRESS_ADDRESS, INGRESS_CLASS_NAME, type OperatorWorld, startOperatorWo
 import {revertedEdit, THEIRS} from './theirs.ts';
 
 const NEW_ADDRESS = '192.0.2.20';
-const REMOVE = {[LABEL.formerEdge]: 'remove'};
 
 let world: OperatorWorld;
 
@@ -39,7 +37,6 @@ beforeAll(async () => {
     movingFrom: 'traefik',
     edgeAddresses: [NEW_ADDRESS],
     formerAddresses: [INGRESS_ADDRESS],
-    formerTtlSeconds: 1,
     ingressClassName: INGRESS_CLASS_NAME,
     gateway: GATEWAY_KEY,
   };
@@ -68,31 +65,8 @@ async function onBothEdges(name: string) {
   return {tenant, host};
 }
 
-const ingresses = ({namespace}: DomainTenant) =>
-  world.history.list(INGRESS).filter(({metadata}) => metadata.namespace === namespace);
 const projectSays = (tenant: DomainTenant) =>
   findCondition(tenant.get(PROJECT, 'shop')?.status?.conditions, 'Ready')?.message ?? '';
-
-test('a host leaves the former edge only if the platform says so and DNS no longer returns it', async () => {
-  const {tenant, host} = await onBothEdges('leaves');
-  const {tenant: stays} = await onBothEdges('stays');
-  await tenant.label(REMOVE);
-  const said = `DNS returns ${INGRESS_ADDRESS} for ${host}`;
-  await tenant.becomes(host, {state: 'Live', Routed: 'Serving', Ready: 'Live'}, [said]);
-  await tenant.until('the Project says so too', () => projectSays(tenant).includes(`DNS returns ${INGRESS_ADDRESS}`));
-  expect(ingresses(tenant)).toHaveLength(2);
-
-  await resolveTo(NEW_ADDRESS);
-  await tenant.until('nothing is left on the former edge', () => ingresses(tenant).length === 0);
-  const routed = () => findCondition(tenant.domain(host)?.status?.conditions, 'Routed')?.message ?? '';
-  await tenant.until('the Domain says nothing about it', () => routed() && !routed().includes('former edge'));
-  await tenant.becomes(host, {state: 'Live', Routed: 'Serving'});
-  expect(tenant.get(LISTENER_SET, routeName(tenant.namespace, host))).toBeDefined();
-  expect(ingresses(stays)).toHaveLength(2);
-
-  await tenant.label({[LABEL.formerEdge]: null});
-  await tenant.until('without the label, both edges serve it again', () => ingresses(tenant).length === 2);
-});
 
 test('what others add to a ListenerSet and its HTTPRoutes survives our changes', async () => {
   const {tenant, host} = await onBothEdges('theirs');
@@ -106,25 +80,6 @@ test('what others add to a ListenerSet and its HTTPRoutes survives our changes',
     const {metadata} = await revertedEdit(tenant, kind, {namespace, name: object}, edit);
     expect(metadata, `${kind.kind} ${object}`).toMatchObject(THEIRS);
   }
-});
-
-test('a host that the next edge does not serve stays on the former one', async () => {
-  await resolveTo(NEW_ADDRESS);
-  const tenant = await newDomainTenant(world, 'unserved');
-  const host = tenant.host('shop');
-  await tenant.deployedProject({primary: host});
-  await claimed(tenant, host);
-  await issue(tenant, host);
-  const set = routeName(tenant.namespace, host);
-  await tenant.until('both edges have a route', () => tenant.ingress(host) && tenant.get(LISTENER_SET, set));
-  await tenant.label(REMOVE);
-  const {tenant: other, host: served} = await onBothEdges('served');
-  await other.label(REMOVE);
-  await other.until('a served host leaves', () => other.ingress(served) === undefined);
-  await tenant.becomes(host, {Routed: 'Pending'});
-  expect(tenant.ingress(host)).toBeDefined();
-  await acceptRoutes(world.client, tenant.namespace);
-  await tenant.until('once it is served, it leaves, too', () => tenant.ingress(host) === undefined);
 });
 
 test.each([
