@@ -138,7 +138,7 @@ function routeOf(label: string, index: number): HostRoute {
   const owner = owners.get(namespace);
   if (!owner) throw new Error(`no namespace ${namespace}`);
   const port = {name: 'http', port: 80, targetPort: 8080};
-  const backend = {name: backendName(namespace, 'shop', 80), project: 'shop', selector: {app: 'shop'}, port};
+  const backend = {name: backendName(namespace, 'shop', {port: 80}), project: 'shop', selector: {app: 'shop'}, port};
   return {namespace, name, host, tlsSecret: name, backend, owner, proof: 'a'.repeat(32)};
 }
 

@@ -143,7 +143,7 @@ export class CopiedTenant {
       return [
         defaultHost,
         routeName(where, defaultHost),
-        backendName(where, PROJECT_NAME, PORT.number),
+        backendName(where, PROJECT_NAME, {port: PORT.number}),
         this.#names.target(account),
         ...this.#hosts.flatMap(name => [routeName(where, host(name)), this.#names.proofToken(account, host(name))]),
         where, // last, because others contain it

@@ -1,10 +1,12 @@
 import {describe, expect, test} from 'vitest';
 import {MESSAGES_HOST} from '../support/install.ts';
 import {challengesOnPort80} from './http.suite.ts';
+import {protocols} from './protocols.suite.ts';
 import {newKey} from './tenant-key.ts';
 import {visitor} from './world.ts';
 
 describe('port 80', challengesOnPort80);
+describe('protocols', protocols);
 
 test('a key that is sent to the messages API in clear text is refused, and not redirected', async () => {
   const key = await newKey('messages-clear');

@@ -93,8 +93,11 @@ export class ClusterTenant {
     await untilObject(this.#client, workload.DEPLOYMENT, {namespace, name: service}, complaint, WAIT.timeoutMs);
   }
 
-  async applyProject(domains: ProjectDomains | undefined, {name = 'shop', service = 'web'} = {}): Promise<void> {
-    await this.#client.apply(kinds.PROJECT, project(this.namespace, name, domains, {name: service, port: 'http'}));
+  async applyProject(
+    domains: ProjectDomains | undefined,
+    {name = 'shop', service = 'web', port = 'http'} = {},
+  ): Promise<void> {
+    await this.#client.apply(kinds.PROJECT, project(this.namespace, name, domains, {name: service, port}));
   }
 
   /** Creates a Domain manually. */

@@ -28,7 +28,7 @@ const labels = (count: number) =>
 test('a Service with a dozen labels in its selector is routed', () => {
   const port = {name: 'http', port: 80, targetPort: 'web'};
   expect(told({selector: labels(12), ports: [port]})).toEqual({
-    name: backendName('a', 'shop', 80),
+    name: backendName('a', 'shop', {port: 80}),
     project: 'shop',
     selector: labels(12),
     port,
@@ -43,9 +43,9 @@ test.each<{has: string; spec: NonNullable<Service['spec']>}>([
   },
 ])('a Service with $has is not routed, and the reason says so', ({spec}) => {
   expect(told(spec)).toEqual({
-    reason: 'ServiceWithoutSelector',
+    reason: 'ServiceUnsuitable',
     message:
-      'Service shop has a selector and ports that together exceed 4096 characters; a project is served by pods of its namespace. Give the Service a selector for these pods, or set spec.service.name of the Project to another Service.',
+      'Service shop has a selector and ports that together exceed 4096 characters. Pods of its own namespace serve a project: give the Service a selector for these pods, or set spec.service.name of the Project to another Service.',
   });
 });
 
@@ -57,8 +57,45 @@ test.each<{spec: NonNullable<Service['spec']>; says: string}>([
   {spec: {ports: [{port: 80}]}, says: 'has no selector'},
 ])('a Service that $says is not routed', ({spec, says}) => {
   expect(told(spec)).toMatchObject({
-    reason: 'ServiceWithoutSelector',
-    message: expect.stringContaining(`Service shop ${says};`),
+    reason: 'ServiceUnsuitable',
+    message: expect.stringContaining(`Service shop ${says}. `),
+  });
+});
+
+test('a Service that asks for session affinity is not routed: the edge would not keep it', () => {
+  const spec = {selector: labels(1), ports: [{port: 80}]};
+  expect(told({...spec, sessionAffinity: 'ClientIP'})).toEqual({
+    reason: 'ServiceUnsuitable',
+    message:
+      'Service shop has session affinity ClientIP. The edge chooses the pod of each request: set spec.sessionAffinity of the Service to None, or set spec.service.name of the Project to another Service.',
+  });
+  expect(told({...spec, sessionAffinity: 'None'})).toMatchObject({port: {port: 80}});
+});
+
+test.each<[string, object]>([
+  ['IPv6 only', {ipFamilies: ['IPv6'], ipFamilyPolicy: 'SingleStack'}],
+  ['both families', {ipFamilies: ['IPv4', 'IPv6'], ipFamilyPolicy: 'PreferDualStack'}],
+  ['addresses of pods that are not ready', {publishNotReadyAddresses: true}],
+])('a Service with %s is carried over', (_, options) => {
+  expect(told({selector: labels(1), ports: [{port: 80}], ...options})).toMatchObject(options);
+});
+
+test('another first IP family, which cannot change, has another Service', () => {
+  const named = (...ipFamilies: string[]) => told({selector: labels(1), ports: [{port: 80}], ipFamilies});
+  expect(named('IPv4', 'IPv6')).toMatchObject({name: backendName('a', 'shop', {port: 80})});
+  expect(named('IPv6', 'IPv4')).toMatchObject({name: backendName('a', 'shop', {port: 80}, 'IPv6')});
+  expect(backendName('a', 'shop', {port: 80}, 'IPv6')).not.toBe(backendName('a', 'shop', {port: 80}));
+});
+
+test('of two ports with one number, HTTP gets that of TCP, and a port without TCP is refused', () => {
+  const ports = [
+    {name: 'dns-udp', port: 53, protocol: 'UDP'},
+    {name: 'dns-tcp', port: 53, protocol: 'TCP'},
+  ];
+  expect(told({selector: labels(1), ports}, 53)).toMatchObject({port: {name: 'dns-tcp'}});
+  expect(told({selector: labels(1), ports}, 'dns-udp')).toMatchObject({
+    reason: 'PortNotFound',
+    message: expect.stringContaining('has no port dns-udp; it has dns-udp (53, UDP, and HTTP needs TCP), dns-tcp (53)'),
   });
 });
 

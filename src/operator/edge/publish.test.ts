@@ -97,7 +97,12 @@ function patched(value: unknown, patch: unknown): unknown {
 
 function publish(host: string, port = 80, redirect?: HostRoute['redirect']) {
   const name = routeName(NAMESPACE, host);
-  const backend = {name: backendName(NAMESPACE, 'shop', port), project: 'shop', selector: {app: 'shop'}, port: {port}};
+  const backend = {
+    name: backendName(NAMESPACE, 'shop', {port}),
+    project: 'shop',
+    selector: {app: 'shop'},
+    port: {port},
+  };
   const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};
   const route = {namespace: NAMESPACE, name, host, tlsSecret: name, backend, owner, ...(redirect && {redirect})};
   return publishRoute(context, route);
@@ -213,7 +218,7 @@ test('an object that the operator has deleted itself is created again immediatel
 
 test('a route moves to a new Service once the edge has had time to read its endpoints, and stays published', async () => {
   const former = putFormerRoute('a.example.com');
-  const shared = backendName(NAMESPACE, 'shop', 80);
+  const shared = backendName(NAMESPACE, 'shop', {port: 80});
   const first = await publish('a.example.com');
   expect(first).toEqual({kind: 'accepted', movesAtMs: clock.now() + edge.settleMs});
   expect(writes).toEqual([`create Service ${shared}`]);
@@ -231,7 +236,7 @@ test('after a step of the clock back, a route moves as soon as ever', async () =
   expect(await publish('a.example.com')).toEqual({kind: 'accepted', movesAtMs: clock.now() + edge.settleMs});
   await clock.advance(edge.settleMs);
   expect(await publish('a.example.com')).toEqual({kind: 'accepted'});
-  expect(backendOf('a.example.com')).toEqual([backendName(NAMESPACE, 'shop', 80)]);
+  expect(backendOf('a.example.com')).toEqual([backendName(NAMESPACE, 'shop', {port: 80})]);
 });
 
 test('a Service is deleted once no route has used it for a minute', async () => {
@@ -247,12 +252,12 @@ test('a Service is deleted once no route has used it for a minute', async () => 
   expect(writes).toEqual([]);
   await clock.advance(1);
   await sweep(former);
-  await sweep(backendName(NAMESPACE, 'shop', 80));
+  await sweep(backendName(NAMESPACE, 'shop', {port: 80}));
   expect(writes).toEqual([`delete Service ${former}`]);
 });
 
 test('a Service that a route uses according to the API server is not deleted, whatever the caches show', async () => {
-  const unused = backendName(NAMESPACE, 'shop', 81);
+  const unused = backendName(NAMESPACE, 'shop', {port: 81});
   put({apiVersion: 'v1', kind: 'Service', metadata: {name: unused, namespace: NAMESPACE}});
   const service = {name: unused, port: {number: 81}};
   const rules = [{host: 'a.example.com', http: {paths: [{path: '/', pathType: 'Prefix', backend: {service}}]}}];
@@ -270,7 +275,7 @@ test('a Service that a route uses again is not deleted', async () => {
   const former = putFormerRoute('a.example.com');
   const [name] = services().map(({metadata}) => metadata.name);
   expect(name).toBe(former);
-  const unused = backendName(NAMESPACE, 'shop', 81);
+  const unused = backendName(NAMESPACE, 'shop', {port: 81});
   put({apiVersion: 'v1', kind: 'Service', metadata: {name: unused, namespace: NAMESPACE}});
   await sweep(unused);
   await clock.advance(59_000);
@@ -296,7 +301,7 @@ describe('a default host on a Gateway', () => {
    */
   function publishDefault(tls: 'certificate' | 'ingress-default') {
     const backend = {
-      name: backendName(NAMESPACE, 'shop', 80),
+      name: backendName(NAMESPACE, 'shop', {port: 80}),
       project: 'shop',
       selector: {app: 'shop'},
       port: {port: 80},

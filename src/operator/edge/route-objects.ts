@@ -1,11 +1,16 @@
 /** The objects of a route: their common metadata, and what they publish. Pure. */
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import {hostLabel} from '../model/derived-names.ts';
+import {H2C, hostLabel} from '../model/derived-names.ts';
 import type {EdgeProvider, HostRoute, PublishedRoute, RouteObject} from '../model/edge-provider.ts';
 import {SERVICE, type Service} from '../model/kinds.ts';
 
 const REDIRECT_TO = ANNOTATION.redirectTo;
+/**
+ * Traefik reads no `appProtocol` for an Ingress:
+ * https://doc.traefik.io/traefik/reference/routing-configuration/kubernetes/ingress/
+ */
+const TRAEFIK_SCHEME = 'traefik.ingress.kubernetes.io/service.serversscheme';
 
 /** The metadata of every object of a route. An annotation that is null is removed. */
 export function routeMetadata(route: HostRoute, name: string, annotations: Record<string, string | null> = {}) {
@@ -27,18 +32,30 @@ export function routeMetadata(route: HostRoute, name: string, annotations: Recor
 }
 
 /**
- * The Service of all routes of a project: the operator's own, with the selector and port of the tenant's Service. The
- * tenant's could become an ExternalName, lose its selector, or collide with another one in the keys that an ingress
- * joins from namespace, name, and port. It is headless because the ingress reads endpoints, so it uses no cluster
- * address. It has no owner: a host that moves to another Project uses it until its own route has changed.
+ * The Service of all routes of a project: the operator's own, with the selector, port, and IP families of the tenant's
+ * Service. That one could become an ExternalName, lose its selector, or collide with another in the keys that an
+ * ingress joins from namespace, name, and port. Ours is headless, because the edge connects to the pods directly. It
+ * has no owner: a host that moves to another Project uses it until its own route has changed.
  */
 export function backendService({namespace, backend}: HostRoute): RouteObject {
-  const {name, project, selector, port} = backend;
+  const {name, project, selector, port, ipFamilies, ...options} = backend;
   const intent: Service = {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: {name, namespace, labels: {[LABEL.managedBy]: 'nameplate', [LABEL.backend]: project}},
-    spec: {type: 'ClusterIP', clusterIP: 'None', selector: {...selector}, ports: [{...port}]},
+    metadata: {
+      name,
+      namespace,
+      labels: {[LABEL.managedBy]: 'nameplate', [LABEL.backend]: project},
+      ...(port.appProtocol === H2C && {annotations: {[TRAEFIK_SCHEME]: 'h2c'}}),
+    },
+    spec: {
+      type: 'ClusterIP',
+      clusterIP: 'None',
+      selector: {...selector},
+      ports: [{...port}],
+      ...(ipFamilies && {ipFamilies: [...ipFamilies]}),
+      ...options,
+    },
   };
   return {resource: SERVICE, intent};
 }

@@ -30,9 +30,21 @@ export function routeName(namespace: string, host: string): string {
   return `np-${base32(createHash('sha256').update(`${namespace}/${host}`).digest(), ROUTE_NAME_LENGTH - 3)}`;
 }
 
-/** The name of the Service for all hosts of a project on one of its ports. No host has a colon. */
-export function backendName(namespace: string, project: string, port: number): string {
-  return routeName(namespace, `${project}:${port}`);
+/** HTTP/2 without TLS (KEP-3726). */
+export const H2C = 'kubernetes.io/h2c';
+
+/**
+ * The name of the Service for all hosts of a project on one of its ports. No host has a colon. Each IP family, which
+ * cannot change once it is the first of a Service, and HTTP/2 without TLS have a Service of their own.
+ */
+export function backendName(
+  namespace: string,
+  project: string,
+  {port, appProtocol}: {readonly port: number; readonly appProtocol?: string},
+  family = 'IPv4',
+): string {
+  const parts = [project, port, ...(family === 'IPv4' ? [] : [family]), ...(appProtocol === H2C ? ['h2c'] : [])];
+  return routeName(namespace, parts.join(':'));
 }
 
 /**

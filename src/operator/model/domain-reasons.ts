@@ -15,7 +15,7 @@ export type DomainConditionType =
 /** Why a Project has nothing to route to, or no edge to route at. */
 export const NO_BACKEND_REASONS = [
   'ServiceNotFound',
-  'ServiceWithoutSelector',
+  'ServiceUnsuitable',
   'PortNotFound',
   'IngressClassNotFound',
   'GatewayNotFound',

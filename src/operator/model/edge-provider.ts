@@ -13,6 +13,9 @@ export interface Backend {
   readonly project: string;
   readonly selector: Readonly<Record<string, string>>;
   readonly port: DeepReadonly<ServicePort>;
+  readonly ipFamilies?: readonly string[];
+  readonly ipFamilyPolicy?: string;
+  readonly publishNotReadyAddresses?: boolean;
 }
 
 /**

@@ -33,6 +33,10 @@ export interface Service extends KubeObject {
     clusterIP?: string;
     selector?: Record<string, string>;
     ports?: ServicePort[];
+    ipFamilies?: string[];
+    ipFamilyPolicy?: string;
+    publishNotReadyAddresses?: boolean;
+    sessionAffinity?: string;
     /** Not part of the API: the selector and ports are too large, and the cache keeps neither. */
     isTooLarge?: boolean;
   };
@@ -41,6 +45,7 @@ export interface ServicePort {
   name?: string;
   port: number;
   targetPort?: number | string;
+  protocol?: string;
   appProtocol?: string;
 }
 /** https://kubernetes.io/docs/reference/kubernetes-api/service-resources/endpoint-slice-v1/ */

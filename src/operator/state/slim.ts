@@ -19,6 +19,7 @@ const LABELS: ReadonlySet<string> = new Set<string>(Object.values(LABEL));
 const ANNOTATIONS: ReadonlySet<string> = new Set<string>([
   ...Object.values(ANNOTATION),
   ...['entrypoints', 'tls', 'middlewares', 'priority'].map(name => `traefik.ingress.kubernetes.io/router.${name}`),
+  'traefik.ingress.kubernetes.io/service.serversscheme',
   ...['alt-names', 'common-name', 'ip-sans', 'uri-sans', 'email-sans'].map(name => `cert-manager.io/${name}`),
 ]);
 /** In characters. The names and values that we read are shorter, so a truncated one never equals any of them. */
@@ -192,17 +193,26 @@ export function slimPlatform(object: PlatformObject): KubeObject {
 }
 
 export function slimService(service: Service): Service {
-  const {apiVersion, kind, metadata, spec: {type, selector, ports = []} = {}} = slimMetadata(service);
-  const routed = {...(selector && {selector}), ports: ports.map(routedPort)};
+  const {apiVersion, kind, metadata, spec = {}} = slimMetadata(service);
+  const {type, selector, ports = [], ipFamilies, ipFamilyPolicy, publishNotReadyAddresses, sessionAffinity} = spec;
+  const routed = {
+    ...(selector && {selector}),
+    ports: ports.map(routedPort),
+    ...(ipFamilies && {ipFamilies: shared(ipFamilies)}),
+    ...(ipFamilyPolicy && {ipFamilyPolicy}),
+    ...(publishNotReadyAddresses && {publishNotReadyAddresses}),
+    ...(sessionAffinity && sessionAffinity !== 'None' && {sessionAffinity}),
+  };
   const isTooLarge = sizeOf(routed) > MAX_SERVICE;
   return {apiVersion, kind, metadata, spec: {...(type && {type}), ...(isTooLarge ? {isTooLarge} : routed)}};
 }
 
-function routedPort({name, port, targetPort, appProtocol}: ServicePort): ServicePort {
+function routedPort({name, port, targetPort, protocol, appProtocol}: ServicePort): ServicePort {
   return {
     ...(name && {name}),
     port,
     ...(targetPort !== undefined && {targetPort}),
+    ...(protocol && protocol !== 'TCP' && {protocol}),
     ...(appProtocol && {appProtocol}),
   };
 }

@@ -88,7 +88,7 @@ export async function leadElsewhere(victim: Victim): Promise<void> {
   ];
   for (const [spec, says] of turns) {
     await client.patch(SERVICE, {namespace, name: 'web'}, {spec});
-    await self.sees(own, {state: 'Degraded', Routed: 'ServiceWithoutSelector', says});
+    await self.sees(own, {state: 'Degraded', Routed: 'ServiceUnsuitable', says});
     await putBehind(attacker, 'web', victimsPods);
     // The existing route keeps working, and nothing that the tenant names is reached.
     for (const url of urls) expect((await visitor.request(url)).body).toContain('text=web');
@@ -101,7 +101,7 @@ export async function leadElsewhere(victim: Victim): Promise<void> {
   await expect(putBehind(attacker, routeName(namespace, own), victimsPods)).rejects.toThrow(REFUSED_AS_MANAGED);
   await self.applyProject({aliases: [next]});
   await tenant.createRecords(next);
-  await self.sees(next, {state: 'Verified', Routed: 'ServiceWithoutSelector'});
+  await self.sees(next, {state: 'Verified', Routed: 'ServiceUnsuitable'});
   expect(await self.routes(next)).toEqual([]);
 }
 

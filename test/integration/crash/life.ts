@@ -150,7 +150,7 @@ function namesOf(tenant: DomainTenant): readonly (readonly [string | RegExp, str
   const defaultHost = tenant.get(kinds.PROJECT, 'shop')?.status?.defaultHost ?? 'no default host';
   const uid = world.history.get(kinds.NAMESPACE, namespace)?.metadata.uid ?? 'no uid';
   return [
-    [backendName(namespace, 'shop', PORT.number), 'np-backend'],
+    [backendName(namespace, 'shop', {port: PORT.number}), 'np-backend'],
     [routeName(namespace, defaultHost), 'np-default'],
     ...LABELS.map(label => [routeName(namespace, tenant.host(label)), `np-${label}`] as const),
     [defaultHost, 'default-host'],

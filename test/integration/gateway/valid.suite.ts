@@ -34,7 +34,7 @@ export async function routeIn(
   return {
     ...{namespace, name, host, tlsSecret: name},
     backend: {
-      name: backendName(namespace, 'shop', 80),
+      name: backendName(namespace, 'shop', {port: 80}),
       project: 'shop',
       selector: {app: 'shop'},
       port: {name: 'http', port: 80, targetPort: 8080},

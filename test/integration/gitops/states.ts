@@ -131,7 +131,7 @@ const domainRows: readonly DomainRow[] = [
   ['Routed', 'False', ['ServiceNotFound', 'PortNotFound', 'TargetNotLive'], 'Progressing', 'InProgress'],
   ['Routed', 'False', ['IngressClassNotFound', 'GatewayNotFound', 'Retrying'], 'Progressing', 'InProgress'],
   ['Routed', 'False', ['ServiceNotFound'], 'Degraded', 'InProgress', 'served'],
-  ['Routed', 'False', ['ServiceWithoutSelector', 'GatewayUnsuitable'], 'Degraded', 'InProgress'],
+  ['Routed', 'False', ['ServiceUnsuitable', 'GatewayUnsuitable'], 'Degraded', 'InProgress'],
   ['Routed', 'False', ['NotAccepted', 'Refused'], 'Degraded', 'InProgress'],
   ['Probed', 'True', ['Answering'], 'Healthy', 'Current'],
   ['Probed', 'Unknown', ['Checking', 'EdgeUnreachable', 'NotProbed', 'Waiting'], 'Healthy', 'Current'],
@@ -190,7 +190,7 @@ const projectRows: readonly (readonly ['True' | 'False', readonly Reason<'Projec
   ['False', ['ServiceNotFound', 'PortNotFound', 'RoutePending'], 'Progressing', 'InProgress'],
   ['False', ['IngressClassNotFound', 'GatewayNotFound', 'CertManagerMissing'], 'Progressing', 'InProgress'],
   ['False', ['CertificateNotReady', 'Retrying'], 'Progressing', 'InProgress'],
-  ['False', ['ServiceWithoutSelector', 'GatewayUnsuitable', 'RouteNotAccepted'], 'Degraded', 'InProgress'],
+  ['False', ['ServiceUnsuitable', 'GatewayUnsuitable', 'RouteNotAccepted'], 'Degraded', 'InProgress'],
   ['False', ['CertificateFailed', 'CertificateExpired', 'Refused'], 'Degraded', 'InProgress'],
 ];
 

@@ -335,7 +335,7 @@ function wanted(): Map<string, string> {
   const all = new Map<string, string>();
   for (const {namespace, app, projects} of tenants.values()) {
     for (const [project, hosts] of projects) {
-      const backend = backendName(namespace, project, objects.PORT.number);
+      const backend = backendName(namespace, project, {port: objects.PORT.number});
       const defaultHost = names.defaultHost(project, namespace);
       const holds = [...hosts].filter(host => holderOf(host) === namespace);
       all.set(`Project ${namespace}/${project}`, 'Published');

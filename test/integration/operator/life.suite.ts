@@ -187,8 +187,8 @@ export function lifeSuite(world: () => OperatorWorld): void {
     await tenant.until('the route has moved', () => backend()?.ports?.[0]?.name === 'api');
     expect(backend()).toMatchObject({selector: {app: 'web'}, ports: [{name: 'api', port: 81}]});
     await world().client.patch(SERVICE, {namespace: tenant.namespace, name: 'web'}, {spec: {selector: null}});
-    const says = ['Service web has no selector', 'Give the Service a selector'];
-    await tenant.becomes(host, {Routed: 'ServiceWithoutSelector', state: 'Degraded'}, says);
+    const says = ['Service web has no selector', 'give the Service a selector'];
+    await tenant.becomes(host, {Routed: 'ServiceUnsuitable', state: 'Degraded'}, says);
     expect(backend()).toMatchObject({selector: {app: 'web'}});
     const selector = {app: 'moved'};
     await world().client.patch(SERVICE, {namespace: tenant.namespace, name: 'web'}, {spec: {selector}});

@@ -5,7 +5,7 @@ local failed = {
   GatewayUnsuitable = true,
   Refused = true,
   RouteNotAccepted = true,
-  ServiceWithoutSelector = true,
+  ServiceUnsuitable = true,
 }
 
 local hs = {status = "Progressing", message = "Waiting for Nameplate"}
