@@ -9,7 +9,7 @@ import {promisify} from 'node:util';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-export const LAST_RELEASE = {version: '0.2.0', commit: '79d2b077'} as const;
+export const LAST_RELEASE = {version: '0.2.0', commit: 'de869a3a'} as const;
 export const LAST_RELEASE_IMAGE = 'operator-last';
 
 /** Writes the files of the last release into a new folder. A shallow clone does not have them. */
