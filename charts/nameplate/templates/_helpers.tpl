@@ -15,13 +15,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: operator
 {{- end }}
 
-{{/* commonLabels cannot replace the chart's own. Values of earlier releases have none. */}}
+{{/* commonLabels cannot replace the chart's own. */}}
 {{- define "nameplate.labels" -}}
 {{- $own := include "nameplate.selectorLabels" . | fromYaml }}
 {{- $_ := set $own "app.kubernetes.io/version" .Chart.AppVersion }}
 {{- $_ := set $own "app.kubernetes.io/managed-by" .Release.Service }}
 {{- $_ := set $own "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") }}
-{{- merge $own (.Values.commonLabels | default dict) | toYaml }}
+{{- merge $own .Values.commonLabels | toYaml }}
 {{- end }}
 
 {{/* Base name for the messages API, short enough for valid names of StatefulSet pods and revision labels. */}}
@@ -76,11 +76,9 @@ caFile: /etc/nameplate/postgres/ca.crt
 {{- end }}
 {{- end }}
 
-{{/* Values of earlier releases have no diagnostics. */}}
 {{- define "nameplate.diagnostics" -}}
-{{- $values := .Values.diagnostics | default dict }}
-{{- $config := merge (dict "folder" "/var/lib/nameplate-diagnostics") (pick $values "cpuSeconds") }}
-{{- ternary $config dict ($values.enabled | default false) | toYaml }}
+{{- $config := merge (dict "folder" "/var/lib/nameplate-diagnostics") (pick .Values.diagnostics "cpuSeconds") }}
+{{- ternary $config dict .Values.diagnostics.enabled | toYaml }}
 {{- end }}
 
 {{- define "nameplate.serviceAccountName" -}}
@@ -114,11 +112,10 @@ caFile: /etc/nameplate/postgres/ca.crt
 {{- /* The platform's own certificates here, such as that of the messages API, are not for a tenant's host. */}}
 {{- $_ := set $config.certificates.approval "exemptNamespaces" (append $config.certificates.approval.exemptNamespaces .Release.Namespace | uniq) }}
 {{- $challenges := printf "%s-challenges" (include "nameplate.fullname" .) }}
-{{- $_ := set $config.certificates "acme" (merge (dict "challenges" (dict "service" $challenges "configMap" $challenges)) ($config.certificates.acme | default dict)) }}
+{{- $_ := set $config.certificates "acme" (merge (dict "challenges" (dict "service" $challenges "configMap" $challenges)) $config.certificates.acme) }}
 {{- $notEnforced := list }}
 {{- range $name := list "routes" "issuance" "edgeAddresses" "dnsNames" "managedObjects" "namespaceLabels" "ownKinds" }}
-{{- $policy := get $.Values.admission $name | default (dict "enabled" true) }}
-{{- if or (eq $.Values.admission.mode "audit") (not $policy.enabled) }}
+{{- if or (eq $.Values.admission.mode "audit") (not (get $.Values.admission $name).enabled) }}
 {{- $notEnforced = append $notEnforced $name }}
 {{- end }}
 {{- end }}
@@ -142,19 +139,15 @@ caFile: /etc/nameplate/postgres/ca.crt
 
 {{/* Pod Security "restricted"; the group lets the user read the key and write to the volume. */}}
 {{- define "nameplate.podSecurity" -}}
-{{- $default := dict "runAsNonRoot" true "runAsUser" 65532 "runAsGroup" 65532 "fsGroup" 65532 "seccompProfile" (dict "type" "RuntimeDefault") }}
-{{- $values := .Values.podSecurityContext }}
-{{- if and (hasKey .Values "hostUsers") (not .Values.hostUsers) }}
+{{- if not .Values.hostUsers }}
 hostUsers: false
 {{- end }}
 securityContext:
-  {{- merge (ternary $default $values (kindIs "invalid" $values) | deepCopy) (dict "fsGroupChangePolicy" "OnRootMismatch") | toYaml | nindent 2 }}
+  {{- merge (deepCopy .Values.podSecurityContext) (dict "fsGroupChangePolicy" "OnRootMismatch") | toYaml | nindent 2 }}
 {{- end }}
 
 {{- define "nameplate.securityContext" -}}
-{{- $default := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL")) }}
-{{- $values := .Values.securityContext }}
-{{- ternary $default $values (kindIs "invalid" $values) | toYaml }}
+{{- toYaml .Values.securityContext }}
 {{- end }}
 
 {{/* Fields of a pod's spec, from a map of values. */}}
@@ -190,9 +183,9 @@ ipFamilies: {{ toJson . }}
 {{- end }}
 {{- end }}
 
-{{/* Not empty if the chart creates roles and bindings. Values of earlier releases do not say. */}}
+{{/* Not empty if the chart creates roles and bindings. */}}
 {{- define "nameplate.createsRbac" -}}
-{{- if dig "create" true .Values.rbac }}true{{ end }}
+{{- if .Values.rbac.create }}true{{ end }}
 {{- end }}
 
 {{/* Lets `helm test` read /readyz, regardless of metricsFrom. */}}

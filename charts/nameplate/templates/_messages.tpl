@@ -1,6 +1,6 @@
-{{/* sqlite or postgres. Values of 0.1 have no store. */}}
+{{/* sqlite or postgres. */}}
 {{- define "nameplate.messages.store" -}}
-{{- dig "store" "kind" "sqlite" .Values.messages.config }}
+{{- .Values.messages.config.store.kind }}
 {{- end }}
 
 {{/* The Secrets of the database, with the names that the configuration has. Read again for each connection. */}}
@@ -64,8 +64,7 @@ spec:
     # Until the edge has learned that this pod is ending, others must not miss it.
     lifecycle: {preStop: {sleep: {seconds: 5}}}
     {{- end }}
-    # At startup, the API recovers a SQLite database that was not closed properly, and adds indexes to one from an
-    # earlier release.
+    # At startup, the API recovers a SQLite database that was not closed properly, and migrates one of an earlier version.
     startupProbe:
       httpGet: {path: /healthz, port: operations}
       periodSeconds: 2
@@ -93,7 +92,7 @@ spec:
     - {name: messages, mountPath: /var/lib/nameplate-messages}
     {{- end }}
     - {name: tmp, mountPath: /tmp}
-    {{- if (.Values.diagnostics).enabled }}
+    {{- if .Values.diagnostics.enabled }}
     - {name: diagnostics, mountPath: /var/lib/nameplate-diagnostics}
     {{- end }}
     {{- with .Values.messages.extraVolumeMounts }}
@@ -109,7 +108,7 @@ spec:
   {{- if $isPostgres }}
   {{- include "nameplate.messages.postgresVolume" . | trim | nindent 2 }}
   {{- end }}
-  {{- if and (.Values.messages.backup).enabled (not .Values.messages.backup.existingClaim) }}
+  {{- if and .Values.messages.backup.enabled (not .Values.messages.backup.existingClaim) }}
   # Binds the claim. Otherwise, what waits for the release (Helm, Flux, Argo CD) would wait for the first backup.
   - name: backup
     persistentVolumeClaim: {claimName: {{ include "nameplate.messages.fullname" . }}-backup}
@@ -117,7 +116,7 @@ spec:
   # SQLite uses it for sorts that do not fit into memory.
   - name: tmp
     emptyDir: {sizeLimit: 256Mi}
-  {{- if (.Values.diagnostics).enabled }}
+  {{- if .Values.diagnostics.enabled }}
   - name: diagnostics
     emptyDir: {sizeLimit: {{ .Values.diagnostics.sizeLimit }}}
   {{- end }}

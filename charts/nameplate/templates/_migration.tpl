@@ -1,12 +1,12 @@
 {{/*
 What runs before an upgrade: `check`, whether PostgreSQL can take the messages of SQLite, which still serves; `undo`,
-which takes them back to SQLite. If it fails, nothing is upgraded. Values of earlier releases have no undoMigration.
+which takes them back to SQLite. If it fails, nothing is upgraded.
 Once the Deployment has replaced the StatefulSet, the messages have been moved or are on their way: nothing to check.
 */}}
 {{- define "nameplate.messages.migrationHook" -}}
 {{- if .Values.messages.enabled }}
 {{- $isPostgres := eq (include "nameplate.messages.store" .) "postgres" }}
-{{- $undoes := (.Values.messages.postgres).undoMigration }}
+{{- $undoes := .Values.messages.postgres.undoMigration }}
 {{- if and $isPostgres $undoes }}
 {{- fail "messages.postgres.undoMigration moves the messages back to SQLite: set messages.config.store.kind=sqlite, too" }}
 {{- end }}

@@ -23,8 +23,6 @@ describe('the challenge responder', () => {
       'Service',
       'ServiceAccount',
     ]);
-    // An upgrade that reuses the values of an earlier release.
-    expect(await named('--set', 'challenges=null')).toEqual(['Service']);
     const one = await named('--set', 'challenges.replicas=1,networkPolicy.enabled=false');
     expect(one.sort()).toEqual(['Deployment', 'Ingress', 'Service', 'ServiceAccount']);
   });

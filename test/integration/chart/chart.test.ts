@@ -70,6 +70,12 @@ describe('an installation', () => {
     expect(await template('--set', 'flowControl.enabled=false')).not.toContain('FlowSchema');
   });
 
+  test('has no policy for its own kinds if that is disabled', async () => {
+    const policy = 'name: nameplate-own-kinds';
+    expect(await template()).toContain(policy);
+    expect(await template('--set', 'admission.ownKinds.enabled=false')).not.toContain(policy);
+  });
+
   test('runs pods that Pod Security "restricted" admits', async () => {
     const {spec} = await get<{spec: {template: {metadata: object; spec: object}}}>('deployment', 'nameplate');
     const pod = {apiVersion: 'v1', kind: 'Pod', ...spec.template};
@@ -245,39 +251,6 @@ describe('the messages API', () => {
   ])('may it %s? %s', async (right, want) => {
     expect(await allowed(user, 'tenant', right)).toBe(want);
     expect(await allowed(user, namespace, right)).toBe(want);
-  });
-
-  test('an upgrade that reuses the values of 0.1, which lack the newer switches, installs the newer policy', async () => {
-    const newer = [
-      ...['admission.ownKinds', 'metrics.prometheusRule', 'metrics.dashboards'],
-      ...['podSecurityContext', 'securityContext', 'topologySpreadConstraints', 'dnsPolicy', 'dnsConfig'],
-      ...[
-        'extraVolumes',
-        'extraVolumeMounts',
-        'extraObjects',
-        'messages.backup',
-        'messages.nodeSelector',
-        'diagnostics',
-      ],
-      ...['commonLabels', 'strategy', 'extraContainers', 'hostAliases', 'runtimeClassName', 'messages.extraContainers'],
-      ...['rbac.create', 'hostUsers', 'deploymentAnnotations', 'serviceAnnotations'],
-      ...['serviceIPFamilyPolicy', 'serviceIPFamilies', 'metrics.serviceMonitor.endpoint'],
-    ];
-    const old = newer.flatMap(path => ['--set', `${path}=null`]);
-    const rendered = await template(...old, '--show-only', 'templates/admission-own-kinds.yaml');
-    expect(rendered).toContain('kind: ValidatingAdmissionPolicyBinding');
-    const messages = await template(...old, ...enabled);
-    expect(messages).toContain('kind: StatefulSet');
-    expect(messages.match(/runAsNonRoot: true/g)).toHaveLength(Object.keys(podsIn(messages)).length);
-    expect(messages).toContain('kind: ClusterRoleBinding');
-    expect(messages).not.toContain('hostUsers');
-    const off = template(
-      '--set',
-      'admission.ownKinds.enabled=false',
-      '--show-only',
-      'templates/admission-own-kinds.yaml',
-    );
-    await expect(off).rejects.toThrow('could not find template');
   });
 
   test('runs a pod that Pod Security "restricted" admits', async () => {
@@ -564,7 +537,6 @@ describe('values', () => {
 
   test.each([
     [[], undefined],
-    [['--set', 'diagnostics=null'], undefined], // an upgrade that reuses the values of an earlier release
     [['--set', 'diagnostics.enabled=true,diagnostics.sizeLimit=3Gi'], {cpuSeconds: 10, sizeLimit: '3Gi'}],
     [['--set', 'diagnostics.enabled=true,diagnostics.cpuSeconds=30'], {cpuSeconds: 30, sizeLimit: '2Gi'}],
   ])('%j: both programs write diagnostics into a volume: %j', async (args, want) => {
