@@ -112,7 +112,7 @@ function publish(host: string, port = 80, redirect?: HostRoute['redirect']) {
 function putFormerRoute(host: string): string {
   const name = routeName(NAMESPACE, host);
   const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};
-  const former = backendName(NAMESPACE, 'shop', 8080);
+  const former = backendName(NAMESPACE, 'shop', {port: 8080});
   const backend = {name: former, project: 'shop', selector: {app: 'shop'}, port: {port: 8080}};
   const route = {namespace: NAMESPACE, name, host, tlsSecret: name, backend, owner};
   for (const {intent} of edge.build(route)) put(withoutNulls(intent) as KubeObject);
