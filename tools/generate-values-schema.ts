@@ -77,9 +77,13 @@ export function generateValues(): ReadonlyMap<string, string> {
     // For the condition `nameplate.enabled` of a chart that depends on this one. Only Helm reads it.
     enabled: {const: true, description: 'For a condition of a chart that depends on this one. Only Helm reads it.'},
     ...schema.properties,
-    messages: {...ofMessages, properties: {...ofMessages?.properties, config: mayBeUnset(messages)}},
+    messages: withRequiredSections({
+      ...ofMessages,
+      properties: {...ofMessages?.properties, config: mayBeUnset(messages)},
+    }),
     config: mayBeUnset(operator),
   };
+  schema.required = [...(schema.required ?? []), 'config'];
   return new Map([
     [path, values],
     [join(chart, 'values.schema.json'), `${JSON.stringify(schema, null, 2)}\n`],
@@ -108,7 +112,13 @@ function mayBeUnset(schema: Schema): Schema {
     const unset = required.includes(name) && pattern !== undefined;
     return [name, unset ? {...others, anyOf: [{const: ''}, {pattern}]} : mayBeUnset(property)] as const;
   });
-  return {...rest, properties: Object.fromEntries(properties)};
+  return withRequiredSections({...rest, properties: Object.fromEntries(properties)});
+}
+
+/** Helm removes a value that is set to null, and templates read into sections, so they must be there. */
+function withRequiredSections(schema: Schema): Schema {
+  const sections = Object.entries(schema.properties ?? {}).filter(([, {properties}]) => properties !== undefined);
+  return {...schema, ...(sections.length > 0 && {required: sections.map(([name]) => name)})};
 }
 
 /** The options as commented YAML; one that is absent by default is commented out. */
@@ -155,7 +165,11 @@ function mapSchema(map: YAMLMap): Schema {
     const description = / -- (.*)/s.exec(comment)?.[1]?.replaceAll(/\s*\n\s*/g, ' ');
     return [keyOf(pair), {...(description !== undefined && {description}), ...valueSchema(pair, description)}] as const;
   });
-  return {type: 'object', additionalProperties: false, properties: Object.fromEntries(properties)};
+  return withRequiredSections({
+    type: 'object',
+    additionalProperties: false,
+    properties: Object.fromEntries(properties),
+  });
 }
 
 /** A map that has its own description or no keys may have any content: resources, labels, tolerations. */

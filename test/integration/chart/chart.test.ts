@@ -339,6 +339,17 @@ describe('the messages API', () => {
   });
 });
 
+interface Section {
+  readonly properties?: Readonly<Record<string, Section>>;
+}
+
+/** The paths of all values that have values of their own. */
+function sectionsOf({properties = {}}: Section, path: readonly string[] = []): string[] {
+  return Object.entries(properties).flatMap(([name, section]) =>
+    section.properties ? [[...path, name].join('.'), ...sectionsOf(section, [...path, name])] : [],
+  );
+}
+
 /** `right`: verb, group, resource with or without subresource, and the name of an object if it matters. */
 async function allowed(user: string, where: string, right: string): Promise<'yes' | 'no'> {
   const [verb, group, kind = '', name] = right.split(' ');
@@ -385,6 +396,18 @@ describe('values', () => {
     ],
   ])('%s is refused by name', async (args, message) => {
     await expect(template(...args)).rejects.toThrow(message);
+  });
+
+  test('each section that is removed with null is refused by name', async () => {
+    const schema = JSON.parse(await readFile(join(chart, 'values.schema.json'), 'utf8')) as Section;
+    const sections = sectionsOf(schema);
+    expect(sections.length).toBeGreaterThan(30);
+    for (const path of sections) {
+      const name = path.split('.').at(-1);
+      await expect(template(...enabled, '--set', `${path}=null`), path).rejects.toThrow(
+        new RegExp(`missing property '${name}'|${name} is required`),
+      );
+    }
   });
 
   test('an existing key is mounted, and no key is created', async () => {
