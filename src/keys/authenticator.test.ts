@@ -4,7 +4,7 @@ import {API_VERSION} from '../api/names.ts';
 import {Store} from '../runtime/cache/store.ts';
 import {KeyAuthenticator} from './authenticator.ts';
 import {digestOf, mintKey} from './format.ts';
-import {COMPLETE, type KeyClaim} from './keyclaim.ts';
+import type {KeyClaim} from './keyclaim.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 const GRACE_MS = 30_000;
@@ -25,7 +25,6 @@ function keyClaim(sha256: string, spec: Partial<KeyClaim['spec']> = {}): KeyClai
 const held = (spec: Partial<KeyClaim['spec']> = {}) => keyClaim(digestOf(KEY), spec);
 const replaced = (spec: Partial<KeyClaim['spec']> = {}) =>
   keyClaim(digestOf(OLD), {validUntil: '2026-06-01T00:01:00Z', ...spec});
-const ALL = {...keyClaim(COMPLETE), spec: {}};
 
 class Given {
   readonly clock = new ManualClock(NOW);
@@ -43,7 +42,7 @@ class Given {
   });
 
   constructor(...claims: KeyClaim[]) {
-    this.store.replace(new Map([ALL, ...claims].map(each => [each.metadata.name, each])), '1');
+    this.store.replace(new Map(claims.map(each => [each.metadata.name, each])), '1');
   }
 }
 
@@ -77,7 +76,6 @@ describe('a key', () => {
     ['replaced, the overlap ended early', replaced({releasedAt: '2026-05-31T00:00:00Z'}), OLD, /replaced/],
     ['released with its APIKey', held({releasedAt: '2026-05-31T00:00:00Z'}), KEY, undefined],
     ['released in the future of a clock that is ahead', held({releasedAt: '2026-07-01T00:00:00Z'}), KEY, undefined],
-    ['without an account', held({account: ''}), KEY, undefined],
   ] as const)('is refused: %s', (_, claim, key, detail) => {
     const answer = new Given(claim).authenticator.authenticate(key);
     expect(answer).toEqual({refused: 'invalid', ...(detail && {detail: expect.stringMatching(detail)})});
@@ -95,17 +93,6 @@ describe('a key', () => {
     const {authenticator, store} = new Given(held());
     store.remove(held());
     expect(authenticator.authenticate(KEY)).toEqual({refused: 'invalid'});
-  });
-
-  test('is neither accepted nor refused before the operator has recorded all keys', () => {
-    const {authenticator, store} = new Given(held());
-    store.remove(ALL);
-    for (const key of [KEY, UNKNOWN]) expect(authenticator.authenticate(key)).toEqual({refused: 'unavailable'});
-    expect(authenticator.problem()).toMatch(/not recorded all API keys yet/);
-    store.upsert(ALL);
-    expect(authenticator.problem()).toBeUndefined();
-    expect(authenticator.authenticate(KEY)).toHaveProperty('account', 'acme');
-    expect(authenticator.authenticate(UNKNOWN)).toEqual({refused: 'invalid'});
   });
 });
 

@@ -12,7 +12,7 @@ import type {ReadonlyStore} from '../runtime/cache/store.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
 import {digestOf, isKey} from './format.ts';
-import {COMPLETE, KEY_CLAIM, type KeyClaim} from './keyclaim.ts';
+import {KEY_CLAIM, type KeyClaim} from './keyclaim.ts';
 import {endOf, letGoMs} from './validity.ts';
 
 export type KeyScope = APIKeySpec['scopes'][number];
@@ -64,9 +64,6 @@ export class KeyAuthenticator {
     const {keyClaims, lostSince, clock, graceMs} = this.#options;
     if (keyClaims.state === 'syncing') return 'the API keys have not been loaded yet';
     if (keyClaims.state === 'missing') return 'the kind KeyClaim is not installed';
-    // Until then, a key without a record may be valid and must not be rejected.
-    if (!keyClaims.get(COMPLETE))
-      return "the operator has not recorded all API keys yet (KeyClaim 'complete' does not exist)";
     const lostMs = clock.monotonic() - (lostSince() ?? clock.monotonic());
     if (lostMs <= graceMs) return undefined;
     return `the API server has been unreachable for ${Math.round(lostMs / 1000)} s, longer than keys.graceSeconds`;
@@ -86,7 +83,6 @@ function judge({spec}: DeepReadonly<KeyClaim>, nowMs: number): KeyHolder | KeyRe
     return {refused: 'invalid', ...(spec.validUntil && {detail: 'This key was replaced by a new one.'})};
   }
   const {account, namespace, name, scopes} = spec;
-  if (!account || !namespace || !name || !scopes) return {refused: 'invalid'};
   return {account, keyId: `${namespace}/${name}`, scopes: new Set(scopes)};
 }
 

@@ -12,9 +12,3 @@ export interface KeyClaim extends KubeObject {
 }
 
 export const KEY_CLAIM = resourceType<KeyClaim>(API_VERSION, 'KeyClaim', 'keyclaims', 'cluster');
-
-/**
- * Name of the one record that is not about a key. If it exists, every earlier key is recorded, so a key without a
- * record is unknown. While it does not exist (an upgrade, a restore), a key without a record may be valid.
- */
-export const COMPLETE = 'complete';

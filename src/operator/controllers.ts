@@ -1,12 +1,10 @@
 import {isDeepStrictEqual} from 'node:util';
 import type {Registry} from 'prom-client';
 import {findCondition} from '../api/conditions.ts';
-import {COMPLETE} from '../keys/keyclaim.ts';
 import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
 import type {Controller} from '../runtime/controller/controller.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
-import {completeKeyClaims} from './apikey/complete.ts';
 import {reconcileApiKey} from './apikey/reconcile.ts';
 import {crowdedOut, reconcileKeyClaim} from './apikey/release.ts';
 import {reconcileDryRun} from './approval/dry-run.ts';
@@ -227,10 +225,6 @@ function addApiKeyController(manager: Manager, operator: Operator): void {
     .watch(stores.namespaces, ({object: {metadata}}) =>
       metadata.deletionTimestamp ? stores.keyClaims.byIndex(INDEX.namespace, metadata.name).map(keyOf) : [],
     );
-  manager
-    .controller({name: 'key-claims-complete', reconcile: completeKeyClaims(operator), workers: 1})
-    .watch(stores.keyClaims, ({object}) => (object.metadata.name === COMPLETE ? [COMPLETE] : []))
-    .enqueue(COMPLETE);
 }
 
 function addSigningControllers(manager: Manager, operator: Operator): void {

@@ -7,25 +7,25 @@ export interface KeyClaimSpec {
   /**
    * The account that holds the key: the namespace's label nameplate.dev/account or, without that label, the namespace's UID.
    */
-  account?: string;
+  account: string;
   /**
    * The namespace of the APIKey.
    */
-  namespace?: string;
+  namespace: string;
   /**
    * The name of the APIKey.
    */
-  name?: string;
+  name: string;
   /**
    * The UID of the APIKey. Another APIKey of the same name does not hold the key.
    */
-  uid?: string;
+  uid: string;
   /**
    * What the key may do.
    *
    * @minItems 1
    */
-  scopes?: [
+  scopes: [
     'messages:write' | 'messages:read' | 'messages:process',
     ...('messages:write' | 'messages:read' | 'messages:process')[]
   ];

@@ -11,7 +11,6 @@ import type {APIKey} from '../../keys/apikey.ts';
 import {KEY_CLAIM, type KeyClaim} from '../../keys/keyclaim.ts';
 import {isOverlapOver, letGoMs} from '../../keys/validity.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
-import {isAlreadyExists} from '../../runtime/kube/errors.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {readFresh} from '../state/fresh.ts';
 import {INDEX, type Stores} from '../state/stores.ts';
@@ -53,19 +52,6 @@ export async function claimKeys(context: ClaimContext, key: IssuedKey | undefine
   return held;
 }
 
-/** Records a key if it has no record yet, and changes no record. For keys that were issued before records existed. */
-export async function claimUnrecorded(
-  context: ClaimContext,
-  key: IssuedKey,
-  which: FirstHolder['which'],
-): Promise<void> {
-  for (const wanted of wantedOf(context, key).filter(each => each.which === which)) {
-    if (context.stores.keyClaims.get(wanted.sha256) || (await hasOlderHolder(context, wanted))) continue;
-    // AlreadyExists: another APIKey with the same key was faster.
-    await createClaim(context, wanted).catch(ignoreAlreadyExists);
-  }
-}
-
 export async function releaseKey(
   claim: DeepReadonly<KeyClaim>,
   nowMs: number,
@@ -73,10 +59,6 @@ export async function releaseKey(
   signal: AbortSignal,
 ): Promise<void> {
   await client.replace(KEY_CLAIM, {...claim, spec: {...claim.spec, releasedAt: timestamp(nowMs)}}, {signal});
-}
-
-export function ignoreAlreadyExists(error: unknown): void {
-  if (!isAlreadyExists(error)) throw error;
 }
 
 function wantedOf({apiKey, nowMs}: ClaimContext, {sha256, previous}: IssuedKey): Wanted[] {
@@ -143,7 +125,7 @@ function mayHave({apiKey, account, nowMs}: ClaimContext, {spec}: DeepReadonly<Ke
 }
 
 /**
- * If no record shows who was first (keys of version 0.1, a restore without records), the APIKey that shows the key in
+ * If no record shows who was first (a restore without records), the APIKey that shows the key in
  * its status comes first, then the one that has the key and not only its hash, then the older one. A status alone keeps
  * nobody from a key, because a tenant's role may write it: the other APIKey's Secret must hold the key or its hash as
  * well.

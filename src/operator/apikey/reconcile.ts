@@ -2,7 +2,6 @@
 import {findCondition} from '../../api/conditions.ts';
 import type {APIKeyStatus} from '../../api/generated/apikey.ts';
 import {API_KEY, type APIKey} from '../../keys/apikey.ts';
-import {COMPLETE} from '../../keys/keyclaim.ts';
 import {endOf} from '../../keys/validity.ts';
 import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
@@ -42,9 +41,6 @@ export function reconcileApiKey(operator: Operator): Reconcile {
     const namespace = stores.namespaces.get(apiKey.metadata.namespace ?? '');
     if (!namespace || namespace.metadata.deletionTimestamp) return done(); // its deletion also deletes the APIKey
 
-    // First, every key that is older than the records gets one. Until then, the messages API neither accepts nor
-    // refuses keys.
-    if (!stores.keyClaims.get(COMPLETE)) return after(1000);
     const ended = endOf(apiKey, nowMs) !== undefined;
     const {uid: knownUid, conflicts = 0} = known.get(key) ?? {};
     await sweepLeftovers(secrets, apiKey, {knownUid, client, signal});

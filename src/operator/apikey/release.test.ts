@@ -4,7 +4,7 @@ import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {timestamp} from '../../api/conditions.ts';
 import {API_VERSION} from '../../api/names.ts';
 import type {APIKey} from '../../keys/apikey.ts';
-import {COMPLETE, type KeyClaim} from '../../keys/keyclaim.ts';
+import type {KeyClaim} from '../../keys/keyclaim.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
@@ -145,11 +145,6 @@ test('of a replaced key is deleted even if its APIKey still exists', async () =>
   keyClaims.upsert(claim({validUntil: ago(LINGER_MS)}));
   await reconcile();
   expect(requests).toEqual(['delete']);
-});
-
-test('that marks all keys as recorded belongs to no key', async () => {
-  keyClaims.upsert(claim({}, COMPLETE));
-  expect(await reconcile(COMPLETE)).toEqual(done());
 });
 
 test('a tenant that replaces its key endlessly leaves a thousand records, and nobody else loses one', async () => {

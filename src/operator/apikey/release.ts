@@ -1,6 +1,6 @@
 /** Ends the records of keys whose APIKey is gone, and deletes those that have lingered. */
 import {API_KEY, type APIKey} from '../../keys/apikey.ts';
-import {COMPLETE, KEY_CLAIM, type KeyClaim} from '../../keys/keyclaim.ts';
+import {KEY_CLAIM, type KeyClaim} from '../../keys/keyclaim.ts';
 import {letGoMs} from '../../keys/validity.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
@@ -22,11 +22,10 @@ const ENDING_PER_ACCOUNT = 1000;
 export function reconcileKeyClaim({stores, config, clock}: Operator): Reconcile {
   return async (sha256, {client, signal}) => {
     const claim = stores.keyClaims.get(sha256);
-    if (!claim || sha256 === COMPLETE || claim.metadata.deletionTimestamp) return done();
+    if (!claim || claim.metadata.deletionTimestamp) return done();
     if (stores.apiKeys.state !== 'synced') return after(BEHIND_MS);
     const nowMs = clock.now();
-    const {validUntil} = claim.spec;
-    const {namespace = '', name} = claim.spec;
+    const {namespace, name, validUntil} = claim.spec;
     const goesWithNamespace = isTerminating(stores, namespace);
     const isSeen = !goesWithNamespace && isHolder(stores.apiKeys.get(`${namespace}/${name}`), claim);
     const sinceMs = letGoMs(claim.spec, nowMs);
@@ -53,13 +52,13 @@ export function crowdedOut(
   {spec}: DeepReadonly<KeyClaim>,
   nowMs: number,
 ): string | undefined {
-  const ending = keyClaims.byIndex(INDEX.ending, spec.account ?? '');
+  const ending = keyClaims.byIndex(INDEX.ending, spec.account);
   if (ending.length <= ENDING_PER_ACCOUNT) return undefined;
   return ending.find(claim => letGoMs(claim.spec, nowMs) !== undefined)?.metadata.name;
 }
 
 async function isGone({spec}: DeepReadonly<KeyClaim>, client: KubeClient, signal: AbortSignal): Promise<boolean> {
-  const {namespace, name = ''} = spec;
+  const {namespace, name} = spec;
   return !isHolder(await client.get(API_KEY, {namespace, name}, {signal}), {spec});
 }
 

@@ -277,12 +277,12 @@ function addDomainIndexes({domains}: Stores): void {
 function addKeyIndexes({apiKeys, keyClaims, secrets}: Stores): void {
   apiKeys.addIndex(INDEX.sha256, hashesOf);
   apiKeys.addIndex(INDEX.namespace, apiKey => [apiKey.metadata.namespace ?? '']);
-  keyClaims.addIndex(INDEX.ending, ({spec: {account = '', releasedAt, validUntil}}) =>
+  keyClaims.addIndex(INDEX.ending, ({spec: {account, releasedAt, validUntil}}) =>
     (releasedAt ?? validUntil) === undefined ? [] : [account],
   );
-  keyClaims.addIndex(INDEX.namespace, ({spec: {namespace}}) => (namespace === undefined ? [] : [namespace]));
-  keyClaims.addIndex(INDEX.apiKey, ({spec: {namespace, name}}) => (name === undefined ? [] : [`${namespace}/${name}`]));
-  keyClaims.addIndex(INDEX.uid, ({spec: {uid}}) => (uid === undefined ? [] : [uid]));
+  keyClaims.addIndex(INDEX.namespace, ({spec: {namespace}}) => [namespace]);
+  keyClaims.addIndex(INDEX.apiKey, ({spec: {namespace, name}}) => [`${namespace}/${name}`]);
+  keyClaims.addIndex(INDEX.uid, ({spec: {uid}}) => [uid]);
   secrets.addIndex(INDEX.apiKey, apiKeyKeysOf);
 }
 

@@ -98,9 +98,7 @@ export function domainKeysOf({object, old}: Delta<KubeObject>): string[] {
 /** The APIKeys of the record, now and before, and, if its key may have become free, those that were refused that key. */
 export function holdersOf(waiters: KeyWaiters, {type, object, old}: Delta<KeyClaim>): Set<string> {
   if (type === 'added') return new Set(); // the reconcile of its APIKey added it
-  const holders = [object, old].flatMap(claim =>
-    claim?.spec.name === undefined ? [] : [`${claim.spec.namespace}/${claim.spec.name}`],
-  );
+  const holders = [object, old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.spec.name}`] : []));
   const isFreed = type === 'deleted' || object.spec.releasedAt !== undefined;
   return new Set([...holders, ...(isFreed ? waiters.of(object.metadata.name) : [])]);
 }

@@ -266,7 +266,7 @@ export const rows: readonly CrdRow[] = [
     kind: 'KeyClaim',
     name: 'npk-abc',
     spec: holder,
-    says: ["the name of a KeyClaim is the SHA-256 of a key in hexadecimal, or 'complete'"],
+    says: ['the name of a KeyClaim is the SHA-256 of a key in hexadecimal'],
   },
   ...Object.keys(holder).map(
     (field): CrdRow => ({
@@ -274,7 +274,7 @@ export const rows: readonly CrdRow[] = [
       kind: 'KeyClaim',
       name: 'a'.repeat(64),
       spec: {...holder, [field]: undefined},
-      says: ['account, namespace, name, uid, and scopes are required'],
+      says: [`spec.${field}`, 'Required value'],
     }),
   ),
 ];
