@@ -25,6 +25,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'tools/**/*.test.ts', 'test/{support,cluster,e2e/hostile}/**/*.test.ts'],
+          testTimeout: 60_000, // A busy machine must not decide a test that takes a second.
         },
       },
       {
