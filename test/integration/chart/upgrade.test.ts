@@ -70,6 +70,8 @@ test('an upgrade and a rollback keep the platform key and the objects of tenants
   );
   expect(await tag()).toBe('last');
   await untilEstablished(api.kubectl);
+  // The operator would create it.
+  await api.kubectl('create', 'secret', 'generic', SECRET, '-n', NAMESPACE, '--from-literal=platform.key=any');
   await api.kubectl('create', 'namespace', 'acme-shop');
   await api.kubectl('apply', '-n', 'acme-shop', '-f', join(last, 'examples/project.yaml'));
   const before = {key: await platformKey(), hosts: await kept()};

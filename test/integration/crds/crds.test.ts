@@ -129,7 +129,7 @@ describe.concurrent('kubectl', () => {
     {field: 'domainclaim', says: ['Records which account holds a host']},
     {
       field: 'keyclaim',
-      says: ['Records which account a key of the messages API belongs to', 'it needs no backup'],
+      says: ['Records which account a key of the messages API belongs to', 'Back it up with the rest of the cluster'],
     },
   ])('explain $field', async ({field, says}) => {
     const explained = await api.kubectl('explain', field);
