@@ -116,7 +116,7 @@ export const rows: readonly CrdRow[] = [
   {case: 'no spec', kind: 'Project', says: ['spec: Required value']},
   {case: 'no service', kind: 'Project', spec: {}, says: ['spec.service: Required value']},
   {case: 'no port', kind: 'Project', spec: {service: {name: 'shop'}}, says: ['spec.service.port: Required value']},
-  ...[0, 70_000, 'HTTP', 'a-name-of-a-port-that-is-too-long'].map(
+  ...[0, 70_000, 'HTTP', 'http_2', 'a'.repeat(64)].map(
     (port): CrdRow => ({
       case: `port ${port}`,
       kind: 'Project',
