@@ -12,3 +12,8 @@ test('a thread that has ended on its own can still be closed, so the process nee
   expect((await thread.failed).message).toContain('code 3');
   await thread.close();
 });
+
+test('a thread that ends without an answer rejects the start', async () => {
+  const module = new URL(`data:text/javascript,${encodeURIComponent('process.exit(4)')}`);
+  await expect(startEngineThread(module, {} as EngineOptions)).rejects.toThrow('code 4');
+});

@@ -1,4 +1,3 @@
-import {once} from 'node:events';
 import {Worker} from 'node:worker_threads';
 import type {Chunk} from '../queue/operations.ts';
 import type {BatchResult, EngineOptions, ThreadRequest} from '../sqlite/thread-messages.ts';
@@ -14,15 +13,22 @@ export interface EngineThread {
   close(): Promise<void>;
 }
 
-/** Starts a thread from `module` (worker.ts). Rejects with the engine's error if the database cannot be opened. */
+/**
+ * Starts a thread from `module` (worker.ts). Rejects with the engine's error if the database cannot be opened, or if the
+ * thread ends without an answer.
+ */
 export async function startEngineThread(module: URL, options: EngineOptions): Promise<EngineThread> {
   const worker = new Worker(module, {workerData: options, name: 'store'});
-  await once(worker, 'message'); // rejects on 'error'
+  // Before the first await: a thread that ends at once emits its message and its exit in the same turn.
+  const exited = new Promise<void>(resolve => worker.once('exit', () => resolve()));
   const failed = new Promise<Error>(resolve => {
     worker.once('error', resolve);
     worker.once('exit', code => resolve(new Error(`the database's thread ended with code ${code}`)));
   });
-  const exited = new Promise<void>(resolve => worker.once('exit', () => resolve()));
+  await new Promise<void>((resolve, reject) => {
+    worker.once('message', () => resolve());
+    void failed.then(reject);
+  });
   const post = (request: ThreadRequest) => worker.postMessage(request);
   return {
     post,

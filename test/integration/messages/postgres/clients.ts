@@ -41,6 +41,8 @@ export class Clients {
   readonly counts = {acknowledged: 0, read: 0, done: 0};
   /** The codes of refusals. */
   readonly refusals = new Set<string>();
+  /** How many submissions were refused, or ended without an answer. */
+  refusedWrites = 0;
 
   constructor(options: ClientsOptions, {writers, readers, workers}: ClientNumbers) {
     this.#options = options;
@@ -84,7 +86,10 @@ export class Clients {
         const began = performance.now();
         promises.history.submitted(message, began);
         const answer = await this.#answered(202, pod => pod.submit(key, message, {'idempotency-key': message}));
-        if (answer === undefined) continue;
+        if (answer === undefined) {
+          this.refusedWrites += 1;
+          continue;
+        }
         isDone = true;
         this.counts.acknowledged += 1;
         promises.ids.set(message, answer.body.id);
