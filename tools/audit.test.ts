@@ -44,6 +44,7 @@ afterAll(async () => {
   await rm(cache, {recursive: true});
 });
 
+// attack: supply-chain
 test('the real npm checks all shipped packages and no tools, and its findings fail the check', {
   timeout: PATIENCE_MS,
 }, async () => {

@@ -16,6 +16,7 @@ interface Sbom {
   readonly components: readonly {readonly purl: string; readonly licenses: readonly unknown[]}[];
 }
 
+// attack: supply-chain
 test('the SBOM of a program lists the packages that are in it, all of them, and no tool', {
   timeout: 60_000,
 }, async () => {

@@ -5,6 +5,7 @@ const pinned = {version: '1.0.0', license: 'MIT', integrity: 'sha512-AA=='};
 const path = 'node_modules/a';
 const problems = (found: LockedPackage, at = path, isShipped = true) => problemsOf({'': {}, [at]: found}, isShipped);
 
+// attack: supply-chain
 test.each<[string, LockedPackage, RegExp]>([
   [
     'a licence that binds what it is shipped with',

@@ -74,6 +74,7 @@ describe('the work', () => {
     return {looks, all};
   }
 
+  // attack: hostile-dns
   test('depends on the items that are due, not on 100,000 that are not', () => {
     const {looks, all} = watched(n => (n * 7919) % COUNT);
     const heap = heapOf(all);

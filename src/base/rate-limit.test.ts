@@ -6,6 +6,7 @@ const HOUR = 3_600_000;
 describe('a limit of one per second and a burst of three', () => {
   const reserve = (limit: RateLimit, key: string, now: number, mostMs = HOUR) => limit.reserve(key, 1000, now, mostMs);
 
+  // attack: message-work
   test('a burst passes at once, the rest waits, and no more than a burst is saved up', () => {
     const limit = new RateLimit(3000);
     expect([1, 2, 3, 4, 5].map(() => reserve(limit, 'a', 0))).toEqual([0, 0, 0, 1000, 2000]);

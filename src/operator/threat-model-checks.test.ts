@@ -27,6 +27,7 @@ test('reports nothing with the chart’s defaults', () => {
   expect(problems([])).toEqual([]);
 });
 
+// promise: no-bypass
 test('reports everything that is off', () => {
   const [policies, approval, edge] = problems(['routes'], false, '3.6.10');
   expect(policies).toContain('The admission policies are not enforced (routes)');
@@ -47,6 +48,7 @@ test('knows the version of each edge that has routes, as far as it is configured
   ]);
 });
 
+// promise: no-bypass
 test.each([
   {component: 'traefik', says: 'Set config.routing.traefik.version'},
   {component: 'gateway', says: 'Set config.routing.gateway.version'},

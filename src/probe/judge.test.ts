@@ -148,6 +148,7 @@ test.each<{case: string; question: ProbeQuestion; answer: VisitResult; reason: P
   expect(verdict.message).toContain(says);
 });
 
+// attack: hostile-probe
 test('what a server says is cut, and contains no control characters', () => {
   const names = Array.from({length: 100}, () => `${'\u0007'.repeat(60)}.example`);
   const {message} = judgeVisit(serving, answered(certificate({names})), NOW_MS);

@@ -83,6 +83,7 @@ test('if all are busy, refuses the new connection or, if requests are quick, clo
   }
 });
 
+// attack: blocked-probes
 test('4,096 connections from one address leave room for any other', () => {
   const {connect, dropped, connections} = world({total: 64});
   connect('v1');

@@ -121,6 +121,7 @@ function probe({port}: OperationsServer): Promise<number | undefined> {
   });
 }
 
+// attack: blocked-probes
 describe('connections from one address, while the kubelet probes from another', {timeout: 60_000}, () => {
   test.each([
     ['4,096 that send nothing', '', 8],
@@ -139,6 +140,7 @@ describe('connections from one address, while the kubelet probes from another', 
   });
 });
 
+// attack: blocked-probes
 test('a probe is answered while 16 addresses fill all connections with requests in progress', async () => {
   const server = await start({metrics: {contentType: 'text/plain', metrics: () => new Promise(() => undefined)}});
   const bytes = 'GET /metrics HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n\r\n';

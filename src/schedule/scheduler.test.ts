@@ -332,6 +332,7 @@ test('a check that is due begins when a slow one of its account ends', async () 
 });
 
 describe('fairness', () => {
+  // attack: hostile-dns
   test("the requests of an account with a thousand names do not delay another's", async () => {
     const {clock, asked, scheduler} = setUp();
     const greedy = Array.from({length: 1000}, (_, n) => `a${n}`);
@@ -345,6 +346,7 @@ describe('fairness', () => {
     expect(asked.length).toBeLessThan(20);
   });
 
+  // attack: hostile-dns
   test('an account with a thousand names on hanging servers does not delay another', async () => {
     const {clock, asked, scheduler} = setUp(true);
     for (let n = 0; n < 1000; n++) scheduler.watch(`a${n}`, watched({account: 'a'}, `h${n}.example.com`));

@@ -19,6 +19,7 @@ afterAll(() => {
   for (const socket of open) socket.destroy();
 });
 
+// attack: message-connections
 it('4,096 connections through the edge, each with an unfinished request, delay no POST of another account by a second', async () => {
   const [mine, theirs] = await Promise.all([newKey('connections-a'), newKey('connections-b')]);
   for (const key of [mine, theirs]) await key.until('', {status: 200});

@@ -169,6 +169,7 @@ it('the edge cannot be reached: live hosts stay live, new ones wait for the CA, 
   await tenant.sees(young, {state: 'Live', Probed: 'Answering'});
 });
 
+// promise: uncertainty
 it('DNS is down for longer than drift takes: no live domain is demoted, and new ones wait and continue automatically', async () => {
   const tenant = await newClusterTenant('outage');
   const [host, young] = [tenant.host('shop'), tenant.host('young')];

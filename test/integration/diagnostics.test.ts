@@ -72,6 +72,7 @@ async function start(program: string, cpuSeconds = 1, mount = ''): Promise<Progr
   return {folder, logFile, child, signal};
 }
 
+// attack: diagnostics
 test.each(['operator', 'messages'])('%s writes both, for its own user only', async program => {
   const {folder, signal} = await start(program);
   const snapshot = String((await signal('SIGUSR2', WROTE)).path);
@@ -98,6 +99,7 @@ test('while one is in progress, further signals are ignored, and a shutdown does
   expect(await readdir(folder)).toHaveLength(1);
 });
 
+// attack: diagnostics
 test('the newest four files are kept, and files of others', async () => {
   const {folder, signal} = await start('messages');
   const old = (day: number, extension: string) => `2026-01-0${day}T00-00-00.000Z.${extension}`;

@@ -28,6 +28,7 @@ test('the pinned content comes from the cache', async () => {
   expect(`${await fetchPinned([PINNED])}`).toBe('right');
 });
 
+// attack: supply-chain
 test('other content is refused, even from the cache', async () => {
   await cacheWith('wrong');
   await expect(fetchPinned([PINNED])).rejects.toThrow(/some 1.0.0 has the hash .*, not the pinned/);

@@ -102,6 +102,7 @@ const attacks: [string, (query: Query) => ResourceRecord[]][] = [
   ],
 ];
 
+// attack: hostile-dns
 test.each(attacks)('%s: the work is linear in the size of the answer', async (_, answers) => {
   const meter = {records: 0, reads: 0};
   const target = (query: Query): ResourceRecord[] =>

@@ -199,6 +199,7 @@ describe('a message that is built to be slow', () => {
   }
 
   test.each([
+    // attack: hostile-dns
     ['3,511 records at the top of 8,170 pointers', staircase(question), 'more than 200 records'],
     ['600 records there', staircase(question, 600), 'more than 200 records'],
     ['199 records there', staircase(question, 199), 'more than 16 compression pointers in a name'],

@@ -43,6 +43,7 @@ describe('a server that answers nobody', () => {
 describe('a server that answers others', () => {
   beforeEach(() => dead.answered(SERVER, 'shop.victim.com'));
 
+  // attack: hostile-dns
   test('is still queried about them, whatever a tenant has delegated to it', () => {
     unanswered(100, 'shop.attacker.com');
     expect(dead.isDead(SERVER, 'www.attacker.com')).toBe(true);

@@ -219,6 +219,7 @@ describe('there is no answer', () => {
     await someTurns();
     expect(await inVain(asking)).toMatchObject({ok: false, failure: 'malformed'});
   });
+  // attack: hostile-dns
   test('in a flood of datagrams that answer something else', async () => {
     const query = await serve(message => Array(64).fill(answer(message, '192.0.2.66', {name: 'other.example.com'})));
     expect(await transport.query(query, never)).toMatchObject({

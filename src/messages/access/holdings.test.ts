@@ -52,6 +52,7 @@ test('bytes are limited per account, and to what it leaves to the others; reject
   expect(b.grow(100)).toBeUndefined();
 });
 
+// attack: message-memory
 test('accounts that take all they can leave room for one more', () => {
   const holdings = new Holdings(limits);
   for (const attacker of ['a', 'b', 'c']) {
@@ -62,6 +63,7 @@ test('accounts that take all they can leave room for one more', () => {
   expect(enter(holdings, 'd').grow(75)).toBeUndefined();
 });
 
+// attack: message-memory
 test('accounts that begin all the requests they can leave room for one more', () => {
   const holdings = new Holdings({...limits, accountRequests: 9});
   for (const attacker of ['a', 'b', 'c']) while (typeof holdings.enter(attacker) === 'object');

@@ -8,6 +8,7 @@ function passing(limiter: AccountLimiter, account: string, count: number, now: n
   return Array.from({length: count}, () => limiter.take(account, now)).filter(({ok}) => ok).length;
 }
 
+// attack: message-work
 test('a burst passes, then as many as the rate gives back', () => {
   const limiter = new AccountLimiter(limits);
   expect(passing(limiter, 'a', 100, 0)).toBe(20);
@@ -31,6 +32,7 @@ test('bytes that were received already count in any case; requests after them wa
   expect(limiter.take('a', 0)).toEqual({ok: false, limit: 'bytes', perSecond: 1000, retryAfterMs: 1});
 });
 
+// attack: message-work
 test('an answer passes whatever its length; requests after it wait', () => {
   const limiter = new AccountLimiter(limits);
   expect(limiter.spend('a', 'answers', 500, 0)).toBe(5000);

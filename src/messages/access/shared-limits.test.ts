@@ -24,6 +24,7 @@ function start() {
   return pod;
 }
 
+// attack: many-pods
 test('what was used while the exchange failed is shared by the next one that succeeds, once', async () => {
   const pod = start();
   pod.limiter.take('a', 0);
@@ -39,6 +40,7 @@ test('what was used while the exchange failed is shared by the next one that suc
   ]);
 });
 
+// attack: many-pods
 test('however long it failed, an account pays for a burst at most', async () => {
   const pod = start();
   for (let second = 0; second < 10; second++) {

@@ -9,15 +9,18 @@ function allowed(...addresses: readonly string[]): number {
   ).length;
 }
 
+// attack: message-work
 test('an address is limited, whichever of its IPv6 addresses it uses', () => {
   expect(allowed('192.0.2.1')).toBe(500);
   expect(allowed('2001:db8::1', '2001:db8::2', '2001:db8:0:0:1::')).toBe(500);
 });
 
+// attack: message-work
 test('so are all addresses together', () => {
   expect(allowed('192.0.2.1', '192.0.2.2', '192.0.2.3', '2001:db8::1')).toBe(1000);
 });
 
+// attack: message-work
 test('bytes that are dropped are limited per address and in total', () => {
   const strangers = new Strangers({requestsPerSecond: 200, addressRequestsPerSecond: 100});
   const dropped = (address: string) =>

@@ -36,6 +36,7 @@ async function start(serve: (connection: Connection, request: IncomingMessage, r
 
 const GET = 'GET / HTTP/1.1\r\nhost:\r\n\r\n';
 
+// attack: message-connections
 test('of many requests at once, one is parsed, and its response says that it is the last one', async () => {
   const {seen, client} = await start((_, __, response) => setImmediate(() => response.end('first')));
   client.write(GET.repeat(2000));
@@ -54,6 +55,7 @@ test('requests one after another share a connection', async () => {
   expect(seen.requests).toBe(3);
 });
 
+// attack: message-connections
 test('a body that nobody needs is not parsed, and its sender gets the response although it does not stop', async () => {
   let paid = 0;
   const pay = (bytes: number) => {
@@ -71,6 +73,7 @@ test('a body that nobody needs is not parsed, and its sender gets the response a
   expect(paid).toBeGreaterThan(100_000);
 });
 
+// attack: message-connections
 test('what is dropped is no more than can be paid for', async () => {
   let paid = 0;
   const {client} = await start((connection, _, response) => {

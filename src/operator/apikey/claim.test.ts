@@ -51,6 +51,7 @@ function recorded(account: string, uid: string): void {
   served.set(PREVIOUS, {apiVersion: API_VERSION, kind: 'KeyClaim', metadata: {name: PREVIOUS}, spec});
 }
 
+// attack: stolen-key
 test('a previous key without a record gets none: the Secret has only its hash', async () => {
   expect(await claimKeys(context, KEY)).toEqual(new Set([CURRENT]));
   expect([...served.keys()]).toEqual([CURRENT]);

@@ -39,6 +39,7 @@ function serving(first: KeySecret) {
   return {served, access: {client, signal: new AbortController().signal}};
 }
 
+// attack: costly-keys
 test('the content of a Secret that was made for another APIKey is not read', async () => {
   const {served, access} = serving(secretOf(apiKeyNamed('owner'), '1'));
   const secrets = new KeySecrets();
@@ -63,6 +64,7 @@ test('each version of its own Secret is read once', async () => {
   expect(served.contents).toBe(2);
 });
 
+// attack: costly-keys
 test('a Secret that holds no key, however large, is read once', async () => {
   const apiKey = apiKeyNamed('owner');
   const {served, access} = serving({...secretOf(apiKey, '1'), data: {large: 'x'}});

@@ -147,6 +147,7 @@ test('of a replaced key is deleted even if its APIKey still exists', async () =>
   expect(requests).toEqual(['delete']);
 });
 
+// attack: stolen-key
 test('a tenant that replaces its key endlessly leaves a thousand records, and nobody else loses one', async () => {
   apiKeys.upsert(apiKey());
   const hash = (n: number) => n.toString(16).padStart(64, '0');

@@ -70,6 +70,7 @@ test.each([
     want: ['Approved at 7'],
   },
   {what: 'an approved request that stays', status: APPROVED, cached: OURS, read: OURS, outcome: done(), want: []},
+  // attack: stale-order
   {
     what: 'an approved request whose host has moved',
     status: APPROVED,

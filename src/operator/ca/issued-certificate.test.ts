@@ -66,6 +66,7 @@ test('so is a chain whose first certificate is the requested one', async () => {
   expect(problemOfChain(reversed, csr, HOST, NOW)?.kind).toBe('other-key');
 });
 
+// attack: foreign-certificate
 test.each<Issued & {what: string; text: string}>([
   {what: 'another host', altNames: 'DNS:login.victim.example', text: 'DNS:login.victim.example, not for'},
   {what: 'one more host', altNames: `DNS:${HOST},DNS:login.victim.example`, text: 'DNS:login.victim.example, not for'},
@@ -83,6 +84,7 @@ test.each<Issued & {what: string; text: string}>([
   expect(problem?.text.length).toBeLessThan(400);
 });
 
+// attack: foreign-certificate
 test('a certificate for another key is refused, whatever its names: its order is of an earlier request', async () => {
   for (const altNames of [`DNS:${HOST}`, 'DNS:login.victim.example']) {
     expect(problemOfChain(await issue({key: 'other', altNames}), csr, HOST, NOW)).toEqual({

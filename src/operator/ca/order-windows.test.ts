@@ -113,6 +113,7 @@ describe('between accounts', () => {
     expect(admitted([], thousands)).toEqual({a: 64});
   });
 
+  // attack: ca-limits
   test('one with thousands of hosts does not keep the first host of another waiting, before or after', () => {
     expect(admitted([], [...thousands, ...first])).toEqual({a: 63, b: 1});
     expect(admitted(placed({account: 'a', count: 64}, HOUR), [...thousands, ...first])).toEqual({a: 0, b: 1});
@@ -162,6 +163,7 @@ describe('renewals', () => {
     expect(admitted(orders, [...line, ...waiting({account: 'b', count: 1, renewal: true})])).toEqual({a: 0, b: 1});
   });
 
+  // attack: ca-limits
   test('that keep failing leave something to the first host of another account', () => {
     const due = waiting({account: 'a', count: 20, renewal: true});
     const tries = Array.from({length: 5}, (_, n) => due.map(order => ({...order, key: `${order.key}/${n}`}))).flat();
@@ -287,6 +289,7 @@ describe('whatever happens', () => {
     ...{newHostsPerDomain: 4, domainWindowSeconds: 700, ordersPerHost: 2, hostWindowSeconds: 50},
   };
 
+  // attack: ca-limits
   test.each(Array.from({length: 20}, (_, seed) => ({seed})))('no window exceeds its limit ($seed)', ({seed}) => {
     const random = randomOf(seed + 1);
     const done: PlacedOrder[] = [];
@@ -328,6 +331,7 @@ describe('whatever happens', () => {
     }
   });
 
+  // attack: ca-limits
   test.each(Array.from({length: 10}, (_, seed) => ({seed})))('nobody waits forever ($seed)', ({seed}) => {
     const random = randomOf(seed + 100);
     let line = Array.from({length: 60}, (_, n): WaitingOrder => {
@@ -349,6 +353,7 @@ describe('whatever happens', () => {
   });
 });
 
+// attack: operator-work
 describe('20,000 waiting orders take bounded time', () => {
   const COUNT = 20_000;
   const full = placed({account: 'z', count: 64}, HOUR);

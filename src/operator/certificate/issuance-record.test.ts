@@ -61,6 +61,7 @@ describe('an open order of a request that is gone', () => {
     expect(next.issuance).toEqual({...OPEN.issuance, request: 'uid-2'});
   });
 
+  // attack: stale-order
   test.each([
     {what: 'a former holder', spec: {...OPEN, ...MOVED}, issuer: 'ca'},
     {what: 'another CA', spec: OPEN, issuer: 'other'},
@@ -96,6 +97,7 @@ test('a failure ends the order, says why, and counts', () => {
   expect(many.failures?.at(-1)).toBe(timestamp(NOW + 29_000));
 });
 
+// attack: stale-order
 test('the authorization of a failed order stays known, so that it can be deactivated for the next holder', () => {
   const former = {...failed(OPEN, PROBLEM), ...MOVED};
   expect(isOfHolder(former)).toBe(false);

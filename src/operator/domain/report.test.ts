@@ -81,6 +81,7 @@ function newReport() {
   return {clock, report, events};
 }
 
+// attack: hostile-dns
 test('answers that rotate are written every 30 seconds at most, and the last one is not forgotten', async () => {
   const {clock, report} = newReport();
   const first = clock.now();

@@ -82,6 +82,7 @@ test.each<{what: string; given: object | undefined}>([
   expect(deleted).toEqual([]);
 });
 
+// promise: dns-owner
 test('what only looks like a route of the host stays', async () => {
   const [ingress] = routeOf('other', 'another.example.com').filter(({kind}) => kind === 'Ingress');
   if (!ingress) throw new Error('a route has an Ingress');

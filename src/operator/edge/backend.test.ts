@@ -35,6 +35,7 @@ test('a Service with a dozen labels in its selector is routed', () => {
   });
 });
 
+// attack: operator-work
 test.each<{has: string; spec: NonNullable<Service['spec']>}>([
   {has: 'thousands of labels in its selector', spec: {selector: labels(5000), ports: [{port: 80}]}},
   {
@@ -49,6 +50,7 @@ test.each<{has: string; spec: NonNullable<Service['spec']>}>([
   });
 });
 
+// attack: foreign-backend
 test.each<{spec: NonNullable<Service['spec']>; says: string}>([
   {
     spec: {type: 'ExternalName', selector: labels(1), ports: [{port: 80}]},

@@ -9,6 +9,8 @@ const namespace = (uid: string, labels?: Record<string, string>) => ({
   metadata: {name: 'shop', uid, ...(labels && {labels})},
 });
 
+// attack: recreated-namespace
+// promise: new-namespace
 test('a recreated namespace is another account, unless the platform labels it', () => {
   expect(accountId(namespace('new'))).not.toBe(accountId(namespace('old')));
   const [before, after] = ['old', 'new'].map(uid => accountId(namespace(uid, {[LABEL.account]: 'acme'})));

@@ -18,6 +18,7 @@ test.each([
   expect(requestedNames(await signingRequest(request))).toEqual({dnsNames, others});
 });
 
+// attack: signing-request
 test.each([
   {subject: '/O=system:masters', attribute: 'O'},
   {subject: '/OU=ops', attribute: 'OU'},
@@ -31,6 +32,7 @@ test.each([
 });
 
 /** The name of a claim becomes part of a URL. */
+// attack: signing-request
 test.each([
   '..',
   '.',
@@ -80,6 +82,7 @@ test.each([
   expect(() => requestedNames(request)).toThrow();
 });
 
+// attack: signing-request
 test('a truncated request is refused, never read in part', async () => {
   const pem = Buffer.from(await signingRequest({names: ['DNS:a.test']}), 'base64').toString();
   const der = Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
@@ -94,6 +97,7 @@ test('a truncated request is refused, never read in part', async () => {
  * Go's decoder, which cert-manager uses, skips a block that does not begin a line, or is not strict base64, and takes
  * the next.
  */
+// attack: signing-request
 test.each([
   {disguise: 'a block in the middle of a line', hide: (pem: string) => `x${pem}`},
   {disguise: 'a block with what base64 does not know', hide: (pem: string) => pem.replace('\n', '\n!')},
@@ -114,6 +118,7 @@ test.each([
   expect(() => requestedNames(request)).toThrow('PEM');
 });
 
+// attack: operator-work
 test.each(Object.entries(hostileRequests))('16 KiB of %s are refused before they are decoded', (_, der) => {
   const meter = {elements: 0};
   expect(() => requestedNames(pemOf(der), meter)).toThrow(/more than \d+ (nested )?elements/);

@@ -13,6 +13,7 @@ test('every derived name is what it was in the first release', () => {
   expect(names.defaultHost('shop', 'acme')).toBe('shop-acme-w5qkcgrsjn.apps.platform.test');
 });
 
+// attack: leftover-record
 test('a target is the account’s own, and a token is good for one account and one host', () => {
   expect(names.target('acme')).not.toBe(names.target('globex'));
   expect(names.proofToken('acme', 'a.test')).not.toBe(names.proofToken('acme', 'b.test'));
@@ -22,6 +23,7 @@ test('a target is the account’s own, and a token is good for one account and o
   expect(other.proofToken('acme', 'a.test')).not.toBe(names.proofToken('acme', 'a.test'));
 });
 
+// attack: name-collision
 test('default hosts that read alike differ', () => {
   expect(names.defaultHost('a-b', 'c')).not.toBe(names.defaultHost('a', 'b-c'));
 });
@@ -37,6 +39,7 @@ test.each([
   expect(rest.join('.')).toBe(domains.baseDomain);
 });
 
+// attack: name-collision
 test('names of routes have a fixed length, and differ by namespace and by host', () => {
   const names = [
     routeName('a', 'b.c'),

@@ -9,6 +9,7 @@ const isIssuer = ({object}: {readonly object: {readonly kind: string}}) => objec
 const problemOf = (object: object) =>
   issuerProblem((object as Issuer).spec ?? {}, [{url: LISTED_SERVER, caBundle: ''}]);
 
+// attack: tenant-issuer
 test.each(issuanceAttacks.filter(isIssuer))('$attack is not used', ({object}) => {
   expect(problemOf(object)).toMatch(/^(names|does|changes|solves)/);
 });

@@ -143,6 +143,7 @@ test('a question about one Project reads no others, however many there are', () 
   expect(reads).not.toHaveBeenCalled();
 });
 
+// attack: too-many-projects
 test('an object that a tenant could name gives no place', () => {
   put(namespace('a'));
   const all = Array.from({length: 4}, (_, n) => project(`p${n}`, n));
@@ -161,6 +162,7 @@ function judged(host: string) {
   return decide({config, stores, places}, nextRequest(certificate, certManagerUser)).reason;
 }
 
+// attack: too-many-projects
 test('requests derive no default host again, however many Projects there are', () => {
   put(namespace('a', {plan: 'pro'}));
   for (let n = 0; n < 1000; n++) put(project(`p${n}`));

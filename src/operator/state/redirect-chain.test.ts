@@ -52,6 +52,7 @@ test.each([33, 500, 15_000, 50_000])('%d redirects in a row are too many, and at
   expect(looked.count).toBe(32);
 });
 
+// attack: bad-redirect
 test('a loop of 5,001 hosts is refused in a message that names the first few', () => {
   const name = (host: string) => `${host}.${'x'.repeat(60)}.${'y'.repeat(60)}.${'z'.repeat(60)}.example.com`;
   const {start, hop, looked} = longChain(5000, 'h0');

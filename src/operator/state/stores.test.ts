@@ -110,10 +110,12 @@ const rows = ofTenants.map(cache => ({what: cache.resource.kind + (isForOurs(cac
 const {true: labelled = [], false: others = []} = Object.groupBy(rows, ({cache}) => `${isForOurs(cache)}`);
 
 describe('a cache', () => {
+  // attack: operator-work
   test.each(rows)('keeps a bounded part of an object, whatever a tenant writes in it: $what', ({cache}) => {
     expect(JSON.stringify(keptOf(cache, hoarding(cache.resource, 'a.test'))).length).toBeLessThan(8192);
   });
 
+  // attack: operator-work
   test.each(others)('keeps only the metadata that the operator reads: $what', ({cache}) => {
     const {metadata} = keptOf(cache, hoarding(cache.resource, 'a.test'));
     expect(metadata).toMatchObject({name: 'a.test', namespace: 'ns', resourceVersion: '1', uid: 'u'});
@@ -122,6 +124,7 @@ describe('a cache', () => {
     expect(metadata.annotations?.[ANNOTATION.firstDeployedAt]).toBe('2026-11-21T12:00:00Z');
   });
 
+  // attack: operator-work
   test.each(labelled)('keeps only the identity, unless it has the name of one of our objects: $what', ({cache}) => {
     const {resource} = cache;
     const {metadata} = keptOf(cache, hoarding(resource, 'a.test'));
@@ -150,6 +153,7 @@ describe('the text of a certificate request', () => {
     expect(kept({name: 'ca', kind: 'ClusterIssuer'})).toContain(request);
   });
 
+  // attack: operator-work
   test('is not kept if Nameplate does not decide on requests to that kind of issuer', () => {
     expect(kept({name: 'ca', kind: 'AWSPCAIssuer', group: 'awspca.cert-manager.io'}).length).toBeLessThan(1024);
     expect(kept({name: LARGE, kind: LARGE, group: LARGE}).length).toBeLessThan(2048);
@@ -260,6 +264,7 @@ function heapOf(cache: Cache, count: number, make: (index: number) => KubeObject
 }
 
 /** In V8, a slice of a string may keep the whole string in memory. */
+// attack: operator-work
 test('the garbage collector frees what is cut from a value', () => {
   const perObject = heapOf(cacheOf('domains'), 200, index => {
     const value: string = JSON.parse(JSON.stringify(`${index}`.padEnd(65_536, 'x')));

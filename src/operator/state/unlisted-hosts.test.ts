@@ -32,6 +32,7 @@ function waitMs(host: string): Promise<number> {
   return unlisted.waitMs({client: {list}, signal: new AbortController().signal} as never, `acme/${host}`);
 }
 
+// attack: too-many-projects
 test('a namespace with many Projects is read once at a time, and rests', async () => {
   count = 50_000;
   const first = waitMs('a.example');

@@ -48,6 +48,7 @@ test('one that a Domain holds stays', async () => {
   expect(await reconcile({})).toEqual({outcome: done(), requests: []});
 });
 
+// attack: operator-work
 test('one without failures and orders goes after ten minutes, however many hosts a tenant adds and removes', async () => {
   expect(await reconcile({releasedAt: ago(MINUTE_MS)})).toEqual({outcome: after(9 * MINUTE_MS), requests: []});
   expect((await reconcile({releasedAt: ago(10 * MINUTE_MS)})).requests).toEqual(['delete shop.example.com']);

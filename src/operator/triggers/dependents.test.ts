@@ -42,6 +42,7 @@ describe('of 50,000 objects that wait for their plan', () => {
     }
   });
 
+  // attack: too-many-projects
   test('a change to a Service or a Project concerns none', () => {
     expect(projectsOfService(stores, 'a/web')).toEqual(['a/shop']);
     expect(domainsOfService(stores, 'a/web')).toEqual(['a/shop.example.com']);

@@ -28,6 +28,7 @@ function waitersOf(...rows: readonly (readonly [string, string])[]): KeyWaiters 
   return waiters;
 }
 
+// attack: costly-keys
 test('a key that becomes free wakes those that wait for it, and nobody else', () => {
   const waiters = waitersOf(
     ['a/one', OURS],

@@ -45,6 +45,7 @@ function queueOf(waiting: readonly Domain[], namespaces: readonly KubeObject[] =
   return {queue, domains, requeued};
 }
 
+// attack: too-many-projects
 test('the 32 oldest of 50,000 waiting Domains are requeued, in order of age', () => {
   const all = Array.from({length: 50_000}, (_, n) => domain(`h${n}`, (n * 7919) % 50_000));
   const oldest = all.toSorted((a, b) =>

@@ -63,6 +63,7 @@ describe('a change to a host affects', () => {
     expect([...withRedirectsTo(store, ['ns/a'])]).toEqual(['ns/a', 'ns/b']);
   });
 
+  // attack: bad-redirect
   test('only those within 32 redirects, of 50,000 in one chain', () => {
     const count = 50_000;
     const store = storeOf(Array.from({length: count}, (_, n) => ({host: `h${n}`, to: `h${n + 1}`})));

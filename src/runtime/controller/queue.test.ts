@@ -31,6 +31,7 @@ test('keys come in the order in which they were added, each once', async () => {
   expect(queue.depth).toBe(0);
 });
 
+// attack: operator-work
 test('namespaces are served in turn, so that a busy one delays no other', async () => {
   for (const key of ['a/1', 'a/2', 'a/3', 'b/1', 'c/1', 'b/2']) queue.add(key);
   expect(await drain(6)).toEqual(['a/1', 'b/1', 'c/1', 'a/2', 'b/2', 'a/3']);

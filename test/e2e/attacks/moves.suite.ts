@@ -11,6 +11,8 @@ import {type Attacker, attackerIn, newAttacker, newNamespace} from './attackers.
 const {zones} = cluster;
 
 export function moving(): void {
+  // attack: disputed-host
+  // promise: dns-owner
   it('a host goes back and forth with its CNAME, stays while servers disagree, and is never at both', async () => {
     const [one, two] = await rivals('cname');
     const host = one.self.host('shop');
@@ -34,6 +36,8 @@ export function moving(): void {
     expect(await publishedAtOnce()).toEqual([]);
   });
 
+  // attack: disputed-host
+  // promise: uncertainty
   it('an apex moves to the only token; with two tokens, or while servers disagree, it stays', async () => {
     const [one, two] = await rivals('txt');
     const host = one.self.zone;
@@ -62,6 +66,8 @@ export function moving(): void {
     expect(await publishedAtOnce()).toEqual([]);
   });
 
+  // attack: leftover-record, squatting, recreated-namespace
+  // promise: dns-owner
   it("a former tenant's DNS records are worthless to others, but work for its account in a new namespace", async () => {
     const account = `account-${Date.now()}`;
     const [gone, squatter] = await Promise.all([newAttacker('gone', {account}), newAttacker('squatter')]);

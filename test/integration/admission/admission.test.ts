@@ -25,6 +25,7 @@ function asTenant(...args: readonly string[]): Promise<string> {
 describe.concurrent('a tenant is refused', () => {
   test.each(objectAttacks)('$attack', attack => expectRefused(world, attack));
 
+  // attack: managed-objects
   test.each(MANAGED.map(object => ({kind: object.kind, name: object.metadata.name})))(
     'an edit, a finalizer, and the deletion of the managed $kind',
     async ({kind, name}) => {
@@ -63,6 +64,7 @@ describe.concurrent('a tenant is refused', () => {
     await expect(asTenant('patch', 'order', 'honest', ...patch)).rejects.toThrow('Only cert-manager may write this');
   });
 
+  // attack: managed-objects
   test('the status of a managed Certificate, which would be reissued immediately', async () => {
     const status = {
       conditions: [{type: 'Issuing', status: 'True', reason: 'x', lastTransitionTime: '2026-01-01T00:00:00Z'}],
@@ -73,6 +75,7 @@ describe.concurrent('a tenant is refused', () => {
     );
   });
 
+  // attack: recreated-namespace
   test.each([LABEL.plan, LABEL.account, 'cert-manager.io/disable-validation'])(
     'the label %s, on an old or a new namespace',
     async label => {
@@ -111,6 +114,7 @@ test('a tenant may change a Service that got its address from the platform', asy
   await expect(asTenant('label', 'service', 'addressed', 'team=mine')).resolves.toContain('labeled');
 });
 
+// attack: managed-objects
 test('the garbage collector and the namespace controller are not in the way', async () => {
   const name = 'leaving';
   const {api} = world;
@@ -143,6 +147,7 @@ describe('of our own kinds', () => {
   ];
   const patchOf = (patch: object) => ['--type', 'merge', '--patch', JSON.stringify(patch)];
 
+  // attack: forged-status
   test('a tenant with every right in its namespace cannot write status, and the operator can', async () => {
     for (const object of inside(TENANT)) {
       await act('tenant', 'create', object);
@@ -156,6 +161,7 @@ describe('of our own kinds', () => {
     }
   });
 
+  // attack: forged-status
   test.each(claims.map(claim => ({kind: claim.kind, claim})))(
     'the operator writes a $kind, the platform team repairs it, and trust with routes is not enough',
     async ({claim}) => {

@@ -37,6 +37,7 @@ const accepted = {status: {parents: [{conditions: [{type: 'Accepted', status: 'T
 const podAt = (ip: string) => ({status: {podIP: ip, podIPs: [{ip}]}});
 
 export const refusedChanges: readonly RefusedChange[] = [
+  // attack: edge-address
   {
     what: "a Pod's status with the address of another tenant's Pod",
     object: pod('foreign'),
@@ -51,6 +52,7 @@ export const refusedChanges: readonly RefusedChange[] = [
     subresource: 'status',
     says: 'Only its node may write the addresses of a Pod',
   },
+  // attack: edge-address
   {
     what: "a Service's status with the address of the edge",
     object: balancer('taking'),
@@ -58,6 +60,7 @@ export const refusedChanges: readonly RefusedChange[] = [
     subresource: 'status',
     says: 'Only its load balancer may write the addresses',
   },
+  // attack: foreign-route
   {
     what: "the edge's class in an annotation, through the status of an Ingress of another class",
     object: elsewhere('by-status'),
@@ -71,6 +74,7 @@ export const refusedChanges: readonly RefusedChange[] = [
     patch: annotate('kubernetes.io/ingress.class', 'traefik'),
     says: 'list it in spec.domains of a Project',
   },
+  // attack: cert-manager-work
   {
     what: 'the kind of the issuer in an annotation of an Ingress, after its name',
     object: {
@@ -94,6 +98,7 @@ export const refusedChanges: readonly RefusedChange[] = [
     subresource: 'status',
     says: 'Nameplate', // of two policies, either may answer first
   },
+  // attack: managed-objects
   {
     what: 'a finalizer of a managed Ingress, through its status',
     object: OURS_EXISTING('Ingress'),
@@ -123,6 +128,7 @@ export const refusedChanges: readonly RefusedChange[] = [
     subresource: 'status',
     says: 'Only Nameplate may write edge routes',
   },
+  // attack: edge-address
   {
     what: 'an annotation that requests an address, through the status of a Service',
     object: balancer('asking'),
@@ -150,6 +156,7 @@ export const refusedChanges: readonly RefusedChange[] = [
     patch: {spec: ingressSpec('shop.apps.example.net', 'internal')},
     says: 'is in a zone of the platform',
   },
+  // attack: managed-objects
   {
     what: 'the Secret of a future host, as the next key of a Certificate',
     object: manifest('Certificate', 'next-key', {
@@ -165,6 +172,7 @@ export const refusedChanges: readonly RefusedChange[] = [
     patch: {spec: {tls: [{hosts: ['mine.example'], secretName: NEXT}]}},
     says: OURS_ALONE,
   },
+  // attack: recreated-namespace
   {
     what: 'the account, through the status of its namespace',
     object: {kind: 'Namespace', metadata: {name: TENANT}},
@@ -172,6 +180,7 @@ export const refusedChanges: readonly RefusedChange[] = [
     subresource: 'status',
     says: 'Only the platform team may set the labels',
   },
+  // attack: foreign-route
   {
     what: 'a route, by an edge that may write its status',
     by: 'edge',
@@ -180,6 +189,7 @@ export const refusedChanges: readonly RefusedChange[] = [
     subresource: 'status',
     says: 'list it in spec.domains of a Project',
   },
+  // attack: managed-objects
   {
     what: 'a managed Ingress, by an edge that may write its status',
     by: 'edge',
@@ -207,6 +217,7 @@ export const allowedChanges: readonly AllowedChange[] = [
     subresource: 'status',
   },
   ...(['edge', 'confinedEdge'] as const).flatMap(by => [
+    // attack: managed-objects
     {
       what: 'the addresses of a managed Ingress',
       by,
@@ -230,6 +241,7 @@ export const allowedChanges: readonly AllowedChange[] = [
     patch: accepted,
     subresource: 'status',
   },
+  // attack: edge-address
   {
     what: 'the address of a Service, and an annotation that records it',
     by: 'loadBalancer',

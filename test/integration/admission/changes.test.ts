@@ -33,6 +33,7 @@ describe.concurrent('refuses a change to', () => {
     await expect(change(row.by ?? 'tenant', row)).rejects.toThrow(row.says);
   });
 
+  // attack: recreated-namespace
   test.each([LABEL.plan, LABEL.account, 'cert-manager.io/disable-validation'])(
     'the label %s, by finalizing the namespace',
     async label => {
@@ -70,6 +71,7 @@ const OWN: readonly Manifest[] = [
   }),
 ];
 
+// attack: managed-objects
 test.each(OWN)('a tenant deletes its own $kind', async object => {
   await world.act('tenant', 'create', object);
   await expect(
@@ -96,6 +98,7 @@ describe('by their own accounts', () => {
     for (const object of MANAGED) await world.kubectl('admin', ['create', '-n', name, '-f', '-'], inEnding(object));
   });
 
+  // attack: managed-objects
   test.each(MANAGED.map(({kind, metadata}) => ({kind, object: metadata.name})))(
     'the garbage collector removes a finalizer from the managed $kind and deletes it',
     async ({kind, object}) => {
@@ -121,6 +124,7 @@ describe('by their own accounts', () => {
     },
   );
 
+  // attack: managed-objects
   test('the namespace controller empties and finalizes a namespace with an account', async () => {
     await world.kubectl('admin', ['create', '-n', name, '-f', '-'], inEnding(managedAs('Service')));
     const services = `/api/v1/namespaces/${name}/services`;
@@ -138,6 +142,7 @@ function managedAs(kind: string): Manifest {
 }
 
 /** No node runs here: the API server searches for one, which proves that admission let the request pass. */
+// attack: managed-objects
 test.each([
   ['exec', ['exec', 'connected', '--', 'true']],
   ['attach', ['attach', 'connected']],
@@ -167,6 +172,7 @@ describe('where classes and annotations are configured', () => {
     await world.install('--set', classes, '--set-json', annotations);
   });
 
+  // attack: foreign-route
   test.each(['traefik', 'edge', 'Edge', 'second'])('an Ingress whose annotation says %s is refused', async value => {
     const created = tryOut(annotated('Ingress', 'kubernetes.io/ingress.class', value));
     await expect(created).rejects.toThrow('list it in spec.domains of a Project');

@@ -62,6 +62,7 @@ export const gatewayAttacks: readonly ObjectAttack[] = [
     object: manifest('HTTPRoute', 'steal-default', {spec: {useDefaultGateways: 'All', hostnames: [VICTIM]}}),
     says: REACHES,
   },
+  // attack: foreign-route
   {
     attack: 'an HTTPRoute on a ListenerSet of Nameplate, in its own namespace',
     object: route('steal-set', {group: GROUP, kind: 'ListenerSet', name: OURS, sectionName: 'https'}),
@@ -87,6 +88,7 @@ export const gatewayAttacks: readonly ObjectAttack[] = [
     object: listeners('steal', PLATFORM, https, 'XListenerSet'),
     says: REACHES,
   },
+  // attack: foreign-route
   {
     attack: 'a Gateway with the address of the edge',
     object: gateway('steal', {addresses: [{value: '192.0.2.80'}]}),
@@ -143,6 +145,7 @@ export const gatewayAttacks: readonly ObjectAttack[] = [
     }),
     says: REACHES,
   },
+  // attack: foreign-route
   {
     attack: 'a policy of Envoy Gateway that selects its targets, which may be those of Nameplate',
     object: policy('steal-selected', {targetSelectors: [{kind: 'HTTPRoute', matchLabels: {}}]}),

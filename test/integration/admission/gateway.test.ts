@@ -38,6 +38,7 @@ describe.concurrent('a tenant is refused', () => {
     }
   });
 
+  // attack: foreign-route
   test('the route of a solver, whoever writes it', async () => {
     for (const who of ['certManager', 'admin'] as const) {
       await expect(world.act(who, 'create', solverRoute)).rejects.toThrow('Nothing solves challenges');

@@ -30,15 +30,19 @@ const SOLVES = 'An Issuer of type acme would solve challenges in this namespace'
 
 const issuers: readonly (readonly [attack: string, spec: object, says: string])[] = [
   ['that speaks ACME with its own server', {acme: {...listed, server: 'https://acme.mallory.example/'}}, SOLVES],
+  // attack: tenant-issuer
   ['that speaks ACME with a listed server', {acme: listed}, SOLVES],
   ['that solves challenges at the edge', {acme: {...listed, solvers: [{http01: {ingress: {}}}]}}, SOLVES],
+  // attack: tenant-issuer
   ['that solves challenges through DNS', {acme: {...listed, solvers: [{dns01: BY_DNS.solver.dns01}]}}, SOLVES],
   ['of Vault at its own server', {vault: {...vault, server: 'https://vault.mallory.example'}}, NOT_LISTED],
+  // attack: tenant-issuer
   [
     'whose server only begins like a listed one',
     {vault: {...vault, server: `${LISTED_SERVER}@mallory.example/`}},
     NOT_LISTED,
   ],
+  // attack: tenant-issuer
   ['with its own CA for the listed server', {vault: {...vault, caBundle: 'bWluZQ=='}}, WHOM_TO_TRUST],
   [
     'with its own CA from a Secret for the listed server',
@@ -85,6 +89,7 @@ export const issuanceAttacks: readonly ObjectAttack[] = [
     object: issuer(`steal-${index}`, spec),
     says,
   })),
+  // attack: cert-manager-work
   {
     attack: 'a Secret that cert-manager would take for the next private key of a Certificate',
     object: manifest('Secret', 'junk', {data: {}}, {labels: NEXT_KEY}),
@@ -95,6 +100,7 @@ export const issuanceAttacks: readonly ObjectAttack[] = [
     CertificateRequest: manifest('CertificateRequest', RESERVED, {spec: {request: 'AA==', issuerRef: PLATFORM}}),
     Ingress: manifest('Ingress', 'unlisted', {spec: otherClass}, shim('cert-manager.io/cluster-issuer', PLATFORM.name)),
   }).map(([kind, object]) => ({
+    // attack: cert-manager-work
     attack: `${kind} for an issuer that is not listed`,
     object,
     says: 'Nameplate would not approve a certificate from ClusterIssuer letsencrypt. List your hosts in spec.domains',
@@ -107,6 +113,7 @@ export const issuanceAttacks: readonly ObjectAttack[] = [
         : manifest(kind, 'np-mine', {spec: {...certificate, issuerRef: PLATFORM}}),
     says: 'Nameplate would not approve a certificate from ClusterIssuer letsencrypt',
   })),
+  // attack: cert-manager-work
   {
     attack: 'a Certificate for an issuer of a group on whose requests Nameplate does not decide',
     object: manifest('Certificate', 'other-kind', {
@@ -114,6 +121,7 @@ export const issuanceAttacks: readonly ObjectAttack[] = [
     }),
     says: 'Or ask the platform team to list awspca.cert-manager.io in admission.issuance.otherIssuerGroups',
   },
+  // attack: cert-manager-work
   {
     attack: 'a Certificate whose key takes cert-manager half a minute',
     object: manifest('Certificate', 'slow', {spec: {...certificate, privateKey: {algorithm: 'RSA', size: 8192}}}),
@@ -169,6 +177,7 @@ const BASE_DOMAIN = DEFAULT_HOST.slice(DEFAULT_HOST.indexOf('.') + 1);
 /** Refused no matter who writes it. */
 export const challenges: readonly ObjectDeed[] = [
   {deed: 'an Order for a host that the namespace holds', object: order('held', [HELD])},
+  // attack: tenant-issuer
   {deed: 'an Order for a default host and another host', object: order('both', [DEFAULT_HOST, HELD])},
   {
     deed: 'an Order for a default host and an address',
@@ -177,6 +186,7 @@ export const challenges: readonly ObjectDeed[] = [
   {deed: 'an Order for an address', object: order('address', [], {ipAddresses: ['192.0.2.1']})},
   {deed: 'an Order for nothing', object: order('nothing', [])},
   {deed: 'an Order for the base domain itself', object: order('base', [BASE_DOMAIN])},
+  // attack: tenant-issuer
   {deed: 'an Order for a name that only ends like it', object: order('like', [`x-${BASE_DOMAIN}`])},
   {deed: "an Order of a tenant's Issuer for a default host", object: order('tenant', [DEFAULT_HOST], tenantIssuer)},
   {deed: 'an Order of an Issuer without a kind', object: order('no-kind', [DEFAULT_HOST], defaultIssuer)},
@@ -184,10 +194,12 @@ export const challenges: readonly ObjectDeed[] = [
   {deed: 'a Challenge by DNS-01 for such a host', object: challenge('held-dns', HELD, BY_DNS)},
   {deed: "a Challenge for another namespace's host", object: challenge('foreign', VICTIM)},
   {deed: 'a Challenge by HTTP-01 for a default host', object: challenge('default', DEFAULT_HOST)},
+  // attack: tenant-issuer
   {
     deed: 'a Challenge that calls itself DNS-01 and has a solver for HTTP-01',
     object: challenge('mixed', DEFAULT_HOST, {type: 'DNS-01'}),
   },
+  // attack: tenant-issuer
   {
     deed: 'a Challenge by DNS-01 for a wildcard over the base domain',
     object: challenge('wildcard', BASE_DOMAIN, {wildcard: true, ...BY_DNS}),

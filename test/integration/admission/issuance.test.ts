@@ -55,6 +55,8 @@ describe('what cert-manager creates', () => {
     ...flags,
   ];
 
+  // attack: tenant-issuer
+  // promise: outage
   test.each([...challenges, ...solvers])('$deed is refused, whoever writes it', async ({object}) => {
     const says = /cert-manager must not solve challenges|Nothing solves challenges/;
     for (const who of ['certManager', 'admin'] as const) {
@@ -63,15 +65,18 @@ describe('what cert-manager creates', () => {
     await expect(act('tenant', 'create', object)).rejects.toThrow('denied request'); // several policies refuse it
   });
 
+  // attack: tenant-issuer
   test('a Pod of a solver is refused from a tenant’s template, too', async () => {
     await expect(act('replicaSets', 'create', solvers[0]?.object)).rejects.toThrow('Nothing solves challenges');
   });
 
+  // attack: tenant-issuer
   test.each(ordersOfPlatform)('$deed passes, and a tenant cannot write it', async ({object}) => {
     await expect(act('tenant', 'create', object)).rejects.toThrow('Only cert-manager may write this');
     await expect(act('certManager', 'create', object)).resolves.toContain('created');
   });
 
+  // attack: cert-manager-work
   test('a Certificate from an issuer that is not listed is refused, and a request for one of the operator’s is not', async () => {
     await expect(act('certManager', 'create', shimCertificate)).rejects.toThrow('Nameplate would not approve');
     const spec = {request: 'AA==', issuerRef: {name: 'letsencrypt', kind: 'ClusterIssuer'}};
@@ -87,6 +92,7 @@ describe('what cert-manager creates', () => {
     await expect(asTenant('delete', 'secret', 'next')).resolves.toContain('deleted');
   });
 
+  // attack: tenant-issuer
   test.each([
     {kind: 'challenge', name: 'managed'},
     {kind: 'order', name: 'managed'},
@@ -109,6 +115,7 @@ describe('what cert-manager creates', () => {
     await expect(asTenant('delete', kind, name)).rejects.toThrow('Only cert-manager may write this');
   });
 
+  // attack: tenant-issuer
   test('its cleanup passes: an Order and a Challenge of before, and what they left', async () => {
     await world.install(...LISTED, '--set', 'admission.mode=audit');
     const finalizers = ['acme.cert-manager.io/finalizer'];

@@ -28,7 +28,9 @@ const slice = (name: string, service: string) =>
   );
 
 const general: readonly ObjectAttack[] = [
+  // attack: foreign-route
   {attack: 'an Ingress of the edge, for a path of the victim', object: manifest('Ingress', 'steal', {}), says: LIST_IT},
+  // attack: foreign-route
   {
     attack: 'an Ingress without a class',
     object: manifest('Ingress', 'steal-classless', {spec: ingressSpec(VICTIM)}),
@@ -44,6 +46,7 @@ const general: readonly ObjectAttack[] = [
     object: manifest('Ingress', NEXT, {}, managed),
     says: 'Nameplate', // two policies refuse it, and either may answer first
   },
+  // attack: foreign-route
   {
     attack: 'an IngressRoute',
     object: manifest('IngressRoute', 'steal', {spec: {routes: [{kind: 'Rule', match: `Host(\`${VICTIM}\`)`}]}}),
@@ -54,11 +57,13 @@ const general: readonly ObjectAttack[] = [
     object: manifest('IngressRouteTCP', 'steal', {spec: {routes: [{match: `HostSNI(\`${VICTIM}\`)`}]}}),
     says: LIST_IT,
   },
+  // attack: foreign-route
   {
     attack: 'an HTTPRoute of the Gateway API',
     object: manifest('HTTPRoute', 'steal', {spec: {hostnames: [VICTIM], parentRefs: [{name: 'edge'}]}}),
     says: LIST_IT,
   },
+  // attack: foreign-route
   {
     attack: 'a ListenerSet for the host of the victim, whose Secret does not exist',
     object: manifest('ListenerSet', 'steal', {
@@ -74,11 +79,13 @@ const general: readonly ObjectAttack[] = [
     object: manifest(kind, 'default', {spec: {}}),
     says: LIST_IT,
   })),
+  // attack: foreign-certificate
   {
     attack: 'an Order for another tenant’s host',
     object: manifest('Order', 'steal', {spec: {request: 'AA==', dnsNames: [VICTIM], issuerRef: {name: 'mine'}}}),
     says: 'denied request', // of two policies, either may answer first
   },
+  // attack: foreign-certificate
   {
     attack: 'a Challenge',
     object: manifest('Challenge', 'steal', {
@@ -95,11 +102,13 @@ const general: readonly ObjectAttack[] = [
     }),
     says: 'denied request', // of two policies, either may answer first
   },
+  // attack: foreign-route
   {
     attack: "a Service that takes the ingress's address",
     object: manifest('Service', 'steal', {spec: {selector: {app: 'mine'}, ports, externalIPs: ['192.0.2.80']}}),
     says: 'Remove spec.externalIPs',
   },
+  // attack: name-collision
   {
     attack: 'a Service under the name of a route to come',
     object: manifest('Service', NEXT, {spec: {type: 'ExternalName', externalName: 'metadata.internal'}}),
@@ -111,12 +120,15 @@ const general: readonly ObjectAttack[] = [
     object: manifest('Certificate', NEXT, {spec: certificate}),
     says: OURS_ALONE,
   },
+  // attack: foreign-certificate
   {
     attack: 'a Certificate whose Secret is the one of a route, by which the edge would show any certificate at all',
     object: manifest('Certificate', 'mine', {spec: {...certificate, secretName: OURS}}),
     says: OURS_ALONE,
   },
+  // attack: foreign-backend
   {attack: 'endpoints behind a routed Service', object: slice('any', OURS), says: OURS_ALONE},
+  // attack: foreign-backend
   {
     attack: 'Endpoints of the old kind',
     object: manifest('Endpoints', OURS, {subsets: [{addresses: [{ip: '192.0.2.1'}], ports}]}),
@@ -145,6 +157,7 @@ const classes: readonly ObjectAttack[] = [
 const shim = {'cert-manager.io/issuer': 'mine'};
 const tls = [{hosts: ['next.example.com'], secretName: NEXT}];
 const references: readonly ObjectAttack[] = [
+  // attack: managed-objects
   {
     attack: 'an Ingress of another class, from which cert-manager would create the Certificate of a future host',
     object: manifest(
@@ -202,6 +215,7 @@ const ADDRESS_ANNOTATIONS = [
 ];
 
 const addresses: readonly ObjectAttack[] = [
+  // attack: edge-address
   {
     attack: "a Service that requests the ingress's address from the load balancer",
     object: manifest('Service', 'steal-ip', {spec: {...spec, type: 'LoadBalancer', loadBalancerIP: '192.0.2.80'}}),
@@ -218,6 +232,7 @@ const dns = (name: string) => `external-dns.alpha.kubernetes.io/${name}`;
 const record = (dnsName: string) => ({endpoints: [{dnsName, recordType: 'CNAME', targets: ['mine.example']}]});
 
 const annotatedHosts: readonly (readonly [attack: string, name: string, annotation: string, hosts: string])[] = [
+  // attack: platform-dns
   [
     "a Service with a DNS annotation for another tenant's default host",
     'dns-host',
@@ -250,11 +265,13 @@ const hosts: readonly ObjectAttack[] = [
     object: manifest('Service', name, {spec}, {annotations: {[annotation]: hosts}}),
     says: NOT_YOURS,
   })),
+  // attack: platform-dns
   {
     attack: 'a DNSEndpoint in a zone of the platform',
     object: manifest('DNSEndpoint', 'steal', {spec: record('shop.apps.example.net')}),
     says: NOT_YOURS,
   },
+  // attack: platform-dns
   {
     attack: 'an Ingress of another class with a host in a zone of the platform',
     object: manifest('Ingress', 'dns-rule', {spec: ingressSpec('shop.apps.example.net', 'internal')}),

@@ -30,6 +30,7 @@ export function costSuite(world: () => KeyWorld): void {
   const named = (namespace: string, names: readonly string[], reason: string) =>
     names.filter(name => readyOf(namespace, name)?.reason === reason);
 
+  // attack: costly-keys
   test('180 APIKeys that name one large Secret cost nothing while nothing changes', {timeout: 240_000}, async () => {
     const {client, operator} = world();
     await client.create(NAMESPACE, objects.tenantNamespace('large', {plan: 'many'}));
@@ -47,6 +48,7 @@ export function costSuite(world: () => KeyWorld): void {
     await client.delete(NAMESPACE, {name: 'large'});
   });
 
+  // attack: costly-keys
   test('an account gets keys for as many APIKeys as its plan allows, and keeps them', async () => {
     const {client} = world();
     await client.create(NAMESPACE, objects.tenantNamespace('limited', {plan: 'few'}));

@@ -38,6 +38,7 @@ export function keyDisturbanceSuite(world: () => KeyWorld): void {
   });
 
   // This happens after a restore without the records.
+  // attack: stolen-key
   test('keys without a record are recorded again for the APIKeys that held them, and no copy works', async () => {
     const [owner, thief] = [
       await newKeyTenant(world(), 'unrecorded', 'unrecorded'),
@@ -60,6 +61,7 @@ export function keyDisturbanceSuite(world: () => KeyWorld): void {
   });
 
   // This happens after a restore without the records, and without status.
+  // attack: stolen-key
   test('nobody gets a key without a record by writing its hash as that of a previous key', async () => {
     const [older, elder] = [
       await newKeyTenant(world(), 'older', 'older'),
@@ -86,6 +88,7 @@ export function keyDisturbanceSuite(world: () => KeyWorld): void {
     }
   });
 
+  // attack: stolen-key
   test('the next operator finishes a rotation that its predecessor began: both keys work', async () => {
     const tenant = await newKeyTenant(world(), 'halfway');
     const old = await tenant.issued();

@@ -64,6 +64,7 @@ export function endSuite(world: () => KeyWorld): void {
     expect(tenant.secret()).toBeUndefined();
   });
 
+  // attack: endless-deletion
   test('when its namespace is being deleted, however long a finalizer in it keeps the APIKey', async () => {
     const tenant = await newKeyTenant(world(), 'closed');
     const key = await tenant.issued();

@@ -77,6 +77,7 @@ export function issueSuite(world: () => KeyWorld): void {
     expect(tenant.key(), 'the same key').toBe(key);
   });
 
+  // attack: stolen-key
   test('never into an existing Secret; it stays as it was, and the key is issued once it is gone', async () => {
     const tenant = await newKeyTenant(world(), 'conflict');
     await tenant.applySecret({key: 'of somebody else', other: 'x'});
@@ -150,6 +151,7 @@ export function issueSuite(world: () => KeyWorld): void {
     expect(await tenant.works()).toBe(key);
   });
 
+  // attack: stolen-key
   test("of its own, if it copies another account's key: the first holder keeps that one", async () => {
     const [owner, thief] = [
       await newKeyTenant(world(), 'owner', 'owner'),
@@ -169,6 +171,7 @@ export function issueSuite(world: () => KeyWorld): void {
     expect(await thief.works()).not.toBe(key);
   });
 
+  // attack: stolen-key
   test('of its own, even after the first holder was deleted: the record keeps the key from other accounts', async () => {
     const [first, second] = [
       await newKeyTenant(world(), 'first', 'first'),

@@ -13,6 +13,7 @@ export function rightsSuite(world: () => KeyWorld): void {
     for await (const {items} of pages) expect(items).toBeDefined();
   });
 
+  // attack: stolen-key
   test('it reads no Secret, whatever request it gets', async () => {
     const tenant = await newKeyTenant(world(), 'private');
     await tenant.issued();
@@ -52,6 +53,7 @@ export function rightsSuite(world: () => KeyWorld): void {
   });
 
   // A role with every right in a namespace allows this; the policy that forbids it is not installed here.
+  // attack: stolen-key
   test('it never trusts the status of an APIKey', async () => {
     const [victim, thief] = [
       await newKeyTenant(world(), 'believed', 'believed'),

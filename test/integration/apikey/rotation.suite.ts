@@ -62,6 +62,7 @@ export function rotationSuite(world: () => KeyWorld): void {
     expect([tenant.accepts(second), tenant.accepts(third)]).toEqual([true, true]);
   });
 
+  // attack: stolen-key
   test('and the previous key stays with its account: another account that copies it gets nothing', async () => {
     const owner = await newKeyTenant(world(), 'rotating', 'rotating');
     const thief = await newKeyTenant(world(), 'copying', 'copying');
@@ -74,6 +75,7 @@ export function rotationSuite(world: () => KeyWorld): void {
     expect(world().authenticator.authenticate(old)).toMatchObject({account: 'rotating', keyId: 'rotating/shop'});
   });
 
+  // attack: stolen-key
   test('and nobody gets an ended key by writing its hash as that of a previous key', async () => {
     const owner = await newKeyTenant(world(), 'ended', 'ended');
     const thief = await newKeyTenant(world(), 'guessing', 'guessing');

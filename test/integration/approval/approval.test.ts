@@ -162,6 +162,7 @@ describe.concurrent('not approved', () => {
     message: expect.stringContaining(`This namespace does not hold ${host}. List it in spec.domains of a Project`),
   });
 
+  // attack: foreign-certificate
   test("a Certificate for another tenant's host", async () => {
     const host = victim.host('shop');
     await makeCertificate(mallory, 'steal', {dnsNames: [host]});
@@ -169,6 +170,7 @@ describe.concurrent('not approved', () => {
     expect(world.history.get(SECRET, `${mallory.namespace}/steal`)).toBeUndefined();
   });
 
+  // attack: foreign-certificate
   test('a Certificate for a host that nobody has proved', async () => {
     await makeCertificate(mallory, 'early', {dnsNames: ['unproved.example.com']});
     expect(await decided(mallory, 'early')).toMatchObject(says('unproved.example.com'));
@@ -187,6 +189,7 @@ describe.concurrent('not approved', () => {
     expect(await decided(mallory, name)).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
   });
 
+  // attack: signing-request
   test('a Certificate for its own host whose subject has an organization, or anything besides a common name', async () => {
     const own = await liveHost('organized');
     await makeCertificate(mallory, 'masters', {dnsNames: [own], subject: {organizations: ['system:masters']}});
@@ -199,6 +202,7 @@ describe.concurrent('not approved', () => {
     expect(await decided(mallory, 'literal')).toMatchObject({type: 'Denied', reason: 'SubjectNotAllowed'});
   });
 
+  // attack: signing-request
   test('a request for a name that cannot be a host and would form another path of the API', async () => {
     await makeRequest('dots', await signingRequest({names: ['DNS:..']}));
     expect(await decided(mallory, 'dots')).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
@@ -211,6 +215,7 @@ describe.concurrent('not approved', () => {
     expect(await decided(mallory, 'default-host')).toMatchObject(says(status?.defaultHost ?? ''));
   });
 
+  // attack: foreign-certificate
   test('a self-made request whose annotations name a different Certificate than its content', async () => {
     const own = await liveHost('own');
     const request = await signingRequest({commonName: own, names: [`DNS:${victim.host('shop')}`]});
@@ -218,6 +223,7 @@ describe.concurrent('not approved', () => {
     expect(await decided(mallory, 'by-hand')).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
   });
 
+  // attack: foreign-certificate
   test("a request that looks like one for its own host, but that cert-manager reads as one for another tenant's host", async () => {
     const hosts = [await liveHost('shown'), victim.host('shop')];
     const [shown, meant] = await Promise.all(
@@ -228,6 +234,7 @@ describe.concurrent('not approved', () => {
     expect(await decided(mallory, 'two-faced')).toMatchObject({type: 'Denied', reason: 'NotOneHost'});
   });
 
+  // attack: foreign-certificate
   test.each(LEFT_ALONE)('a request on which cert-manager allows no decision is left alone: $name', async row => {
     const {name, issuer} = row;
     const request = await signingRequest({names: [`DNS:${victim.host('shop')}`]});
@@ -239,6 +246,7 @@ describe.concurrent('not approved', () => {
     );
   });
 
+  // attack: foreign-certificate
   test('a request that takes the name of one that is just being approved', async () => {
     const own = await liveHost('bait');
     const [bait, hook] = await Promise.all(
@@ -262,6 +270,7 @@ describe.concurrent('not approved', () => {
   });
 });
 
+// attack: foreign-certificate
 test('when a claim moves, the right to certificates moves with it', async () => {
   const host = mallory.host('moved');
   await mallory.deployedProject({primary: host}, 'moved');
@@ -272,6 +281,7 @@ test('when a claim moves, the right to certificates moves with it', async () => 
   expect(await decided(mallory, 'former')).toMatchObject({type: 'Denied', reason: 'HostNotHeld'});
 });
 
+// attack: stale-order
 test('an approval is withdrawn when the claim moves, and a denial stays', async () => {
   const host = await liveHost('withdrawn');
   await makeCertificate(mallory, 'pending', {dnsNames: [host], issuerRef: UNHURRIED});
@@ -374,6 +384,7 @@ describe('by default', () => {
     await world.startOperator('default', {certificates});
   });
 
+  // attack: foreign-certificate
   test('only the operator’s own requests are approved', async () => {
     await makeCertificate(mallory, 'second', {dnsNames: [host()]});
     expect(await decided(mallory, 'second')).toMatchObject({type: 'Denied', reason: 'NotManaged'});
@@ -381,6 +392,7 @@ describe('by default', () => {
     expect(await decided(mallory, routeName(mallory.namespace, own))).toMatchObject({type: 'Approved'});
   });
 
+  // attack: foreign-certificate
   test('a request that names the operator’s Certificate as its owner, but is not from cert-manager', async () => {
     const {uid = ''} = mallory.certificate(host())?.metadata ?? {};
     const name = routeName(mallory.namespace, host());
@@ -389,11 +401,13 @@ describe('by default', () => {
     expect(await decided(mallory, 'impostor')).toMatchObject({type: 'Denied', reason: 'NotFromCertManager'});
   });
 
+  // attack: stale-order
   test('a request that an earlier configuration approved is withdrawn if it is still in progress', async () => {
     expect(await decisions(mallory, 'before')).toEqual(['Denied NotManaged']);
   });
 });
 
+// attack: foreign-certificate
 test('names of Services in its own namespace, from an issuer that the platform lists', async () => {
   await world.operator().stop();
   const approval = {enabled: true, tenantCertificates: {services: [{name: CLUSTER_ISSUER_NAME}]}};
@@ -411,6 +425,7 @@ test('names of Services in its own namespace, from an issuer that the platform l
   expect(await decided(mallory, 'masters-mesh')).toMatchObject({type: 'Denied', reason: 'SubjectNotAllowed'});
 });
 
+// attack: tenant-issuer
 test('an Issuer in the namespace is judged when a request uses it, however it was created', async () => {
   await world.operator().stop();
   const approval = {enabled: true, tenantCertificates: {hosts: [{name: 'rogue', kind: 'Issuer'}]}};
@@ -449,6 +464,7 @@ test('a request for the platform’s issuer is approved once its namespace has t
   expect(await decided(mallory, 'late')).toMatchObject({type: 'Approved', reason: 'HostHeld'});
 });
 
+// attack: foreign-certificate
 test("if cert-manager's built-in approver is enabled, only the platform team is notified", async () => {
   const told = async () => ({
     ready: (await world.operator().readiness()).includes("ok, but cert-manager's built-in approver is enabled"),

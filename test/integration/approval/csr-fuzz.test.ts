@@ -16,6 +16,7 @@ function derOf(request: string): Uint8Array {
   return Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
 }
 
+// attack: signing-request, operator-work
 test('the judge of certificate requests reads a bounded number of elements, and only hosts, whatever the bytes', {
   timeout: HOURS,
 }, async () => {

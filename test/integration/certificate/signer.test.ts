@@ -36,6 +36,7 @@ test('the ACMEIssuer shows the account, and whether the CA answers', async () =>
   expect(status?.conditions).toContainEqual(expect.objectContaining({type: 'Reachable', status: 'True'}));
 });
 
+// attack: tenant-issuer
 test('no object of a challenge is ever in the namespace of a tenant', async () => {
   const {tenant} = await newLiveTenant(world, 'clean');
   for (const kind of ['orders.acme.cert-manager.io', 'challenges.acme.cert-manager.io']) {
@@ -146,6 +147,7 @@ test('a slow order is polled, not abandoned', async () => {
   expect(ordersFor(host)).toHaveLength(1);
 });
 
+// attack: stale-order
 test('a host that moves in the middle of an order gives its former holder no certificate, and the new one a new order', async () => {
   const {tenant: former, host} = await waitingTenant('former');
   const next = await newDomainTenant(world, 'next');
@@ -168,6 +170,7 @@ test('a host that moves in the middle of an order gives its former holder no cer
   expect(deactivated.length).toBeGreaterThan(0);
 }, 180_000);
 
+// attack: foreign-certificate
 test('a request that is not ours is denied, no matter whose host it names', async () => {
   const {tenant, host} = await newLiveTenant(world, 'own');
   const name = 'mine';

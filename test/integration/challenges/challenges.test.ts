@@ -160,6 +160,7 @@ describe('nothing else is answered, and nothing of a request is repeated', () =>
 });
 
 describe('a connection', () => {
+  // attack: challenge-responder
   test('gets one answer, however many requests were pipelined', async () => {
     const one = `GET ${PATH}${TOKEN} HTTP/1.1\r\nhost: a.example\r\n\r\n`;
     const received = await send(one.repeat(2000));
@@ -214,6 +215,7 @@ describe('a connection', () => {
     expect(bodyOf(await closed(raw))).toBe(`${TOKEN}.${THUMBPRINT}`);
   });
 
+  // attack: challenge-responder
   test('of a client that pools its connections is never used for a second request', async () => {
     const agent = new Agent({keepAlive: true, maxSockets: 4});
     const answers = await Promise.all(
@@ -232,6 +234,7 @@ describe('a connection', () => {
   });
 });
 
+// attack: challenge-responder
 test('thousands of connections that send half a request neither exhaust it nor keep others out', async () => {
   const before = await residentBytes(responder);
   const slow = client.many(3000, `GET ${PATH}`);

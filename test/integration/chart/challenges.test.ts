@@ -39,6 +39,7 @@ describe('the challenge responder', () => {
     });
   });
 
+  // attack: account-key, challenge-responder
   test('has no rights', async () => {
     await install();
     const user = `system:serviceaccount:${namespace}:nameplate-challenges`;

@@ -558,6 +558,7 @@ describe('values', () => {
     expect(given).toEqual([{...zone, labelSelector}]);
   });
 
+  // attack: diagnostics
   test.each([
     [[], undefined],
     [['--set', 'diagnostics.enabled=true,diagnostics.sizeLimit=3Gi'], {cpuSeconds: 10, sizeLimit: '3Gi'}],

@@ -90,6 +90,7 @@ describe.each([
   ['by default', [], [ours]],
   ['with a named Prometheus', ['--set-string', `networkPolicy.metricsFrom[0].${MONITORING}`], [prometheus]],
 ])('%s', (_, values, readers) => {
+  // attack: blocked-probes
   test('only the platform reads metrics, whatever labels a tenant gives its pods', async () => {
     const policies = await render(...values);
     for (const [name, port] of [
@@ -107,6 +108,7 @@ describe.each([
 });
 
 describe.each(['nameplate-messages', 'nameplate-challenges'])('%s', name => {
+  // attack: blocked-probes
   test.each([
     {who: 'Traefik as its chart installs it', pod: {namespace: 'traefik', labels: TRAEFIK}, want: true},
     {who: 'Traefik of k3s', pod: {namespace: 'kube-system', labels: TRAEFIK}, want: true},

@@ -96,12 +96,14 @@ const hostRows = hosts.flatMap(({case: what, host, says}): CrdRow[] => [
     spec: project({aliases: [host]}),
     says: ['spec.domains.aliases[0]', says],
   },
+  // attack: bad-redirect
   {
     case: `${what} as redirect`,
     kind: 'Project',
     spec: project({primary: 'ok.example.com', redirects: [{from: host}]}),
     says: ['spec.domains.redirects[0].from', says],
   },
+  // attack: bad-redirect
   {
     case: `${what} as target of a redirect`,
     kind: 'Domain',

@@ -46,6 +46,7 @@ describe('where packets go', () => {
       ),
     );
 
+  // attack: hostile-dns
   test('not one leaves for an address that is not public', async () => {
     await internet.capture();
     const verdicts = await verifyAll({});
@@ -75,6 +76,7 @@ describe(`${CROWD} domains on tarpit servers do not delay a neighbor`, () => {
   const neighbour = {account: 'neighbour', question: questionAbout('shop.neighbour.com'), late: true};
   const deadlineMs = defaultDnsConfig.verdictTimeoutMs;
 
+  // attack: hostile-dns
   test('of another account', {timeout: 120_000}, async () => {
     const subjects = [...pits(() => 'attacker'), neighbour];
     const {late} = await internet.crowd({config: {}, subjects, lateAfterMs: 6000, limitMs: 60_000});
@@ -82,6 +84,7 @@ describe(`${CROWD} domains on tarpit servers do not delay a neighbor`, () => {
     expect(late[0]?.ms).toBeLessThan(deadlineMs);
   });
 
+  // attack: hostile-dns
   test('of another account, if one resolver is queried about all', {timeout: 120_000}, async () => {
     const subjects = [...pits(() => 'attacker'), neighbour];
     // By then, the resolver may not have answered anything.

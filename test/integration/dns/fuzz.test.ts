@@ -202,6 +202,7 @@ describe('the decoder', () => {
     }
   });
 
+  // attack: hostile-dns
   test('answers or refuses with bounded work, whatever the bytes, and leaks no memory', {timeout: HOURS}, () => {
     const random = seededRandom(SEED);
     const count = {decoded: 0, refused: 0};

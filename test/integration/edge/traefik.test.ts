@@ -201,6 +201,7 @@ describe('everything else', () => {
     expect(await get(REDIRECTING, '/a?b=c')).toMatchObject({status: 301, location: `https://${SERVING}/a?b=c`});
   });
 
+  // attack: challenge-responder
   test('of the messages API is refused, because a key must not be sent in clear text', async () => {
     for (const path of ['/', '/messages', '/.well-known/acme-challenge', `${PATH.toUpperCase()}x`]) {
       expect(await get(MESSAGES, path)).toMatchObject({status: 403, location: undefined});
@@ -208,6 +209,7 @@ describe('everything else', () => {
   });
 });
 
+// attack: challenge-responder
 test.each(
   [
     `${PATH}<script>REFLECTED</script>`,

@@ -134,6 +134,7 @@ const ATTACKS: readonly (readonly [string, (key: string) => string])[] = [
 /** Traefik passes on the API's answer only once it has the whole body, or after its timeout of a minute. */
 const UNANSWERED: ReadonlySet<string> = new Set(['a body that is withheld', 'chunks that do not end']);
 
+// attack: message-connections
 test.each(ATTACKS)(
   '%s: no request of another account fails',
   async (name, bytes) => {

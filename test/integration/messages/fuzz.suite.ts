@@ -46,6 +46,7 @@ export function fuzzSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrap
     await service.stop();
   });
 
+  // attack: message-memory
   test(`${ROUNDS} rounds of hostile framing from seed ${SEED}: bounded, nobody else waits, nothing is left`, async () => {
     const dice = new Dice(SEED);
     const keys = Array.from({length: ACCOUNTS}, () => service.account().key);

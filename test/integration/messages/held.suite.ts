@@ -77,6 +77,7 @@ export function heldSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrap
     for (const {received} of refused) expect(received).toMatch(refusedWith(429, 'concurrency_limited'));
   });
 
+  // attack: message-memory
   test.each(SHAPES)('300 claims and submits with %s: none is parsed, and others are served', async (_, body) => {
     const {key} = service.account();
     for (let n = 0; n < 5; n++) await client.submit(key, 'x'.repeat(250_000));
@@ -103,6 +104,7 @@ export function heldSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrap
     }
   });
 
+  // attack: message-memory
   test('500 lists that nobody reads: they wait for each other and are cut off in time', async () => {
     const {key} = service.account();
     for (let n = 0; n < 5; n++) await client.submit(key, 'x'.repeat(250_000));

@@ -165,6 +165,7 @@ test.each([
   await expectOthersServed();
 });
 
+// attack: message-connections
 test.each([
   ['CONNECT', ''],
   ['CONNECT with a body', 'content-length: 10\r\n'],

@@ -127,6 +127,7 @@ export function turnsSuite(storeConfig: () => Promise<object>): void {
     return lists;
   }
 
+  // attack: message-work
   test(`${LISTS} lists of one account: others are served while the rest waits, and then each is answered`, async () => {
     const before = await answered();
     const lists = await attack();
@@ -139,6 +140,7 @@ export function turnsSuite(storeConfig: () => Promise<object>): void {
     await until('all are answered', () => lists.every(hasAnswer), {timeoutMs: 120_000});
   });
 
+  // attack: message-work
   test(`${CLAIMS} claims of one account: they take turns, and one that waits for too long is answered without`, async () => {
     for (let n = 0; n < CLAIMS; n++) await client.submit(theirs.key, 'x'.repeat(20_000));
     clock.hold();

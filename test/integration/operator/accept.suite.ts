@@ -35,6 +35,7 @@ const rows: readonly Row[] = [
   },
   ...[`shop.${BASE_DOMAIN}`, `x.${TARGET_DOMAIN}`, 'nameplate.test', 'a.reserved.test'].map(
     (host): Row => ({
+      // attack: name-collision
       reason: 'ReservedHost',
       case: host,
       given: tenant => byHand(tenant, host),
@@ -93,6 +94,7 @@ const rows: readonly Row[] = [
   },
   {
     reason: 'PlanLimitReached',
+    // attack: squatting
     case: 'one domain too many',
     plan: 'starter',
     given: async tenant => {
@@ -134,6 +136,7 @@ const rows: readonly Row[] = [
   },
   {
     reason: 'RedirectLoop',
+    // attack: bad-redirect
     case: 'two redirects in a loop',
     given: async tenant => {
       const [a, b] = [tenant.host('a'), tenant.host('b')];
@@ -151,6 +154,7 @@ const rows: readonly Row[] = [
   },
   {
     reason: 'RedirectTargetNotOurs',
+    // attack: bad-redirect
     case: "a redirect to another tenant's host",
     given: async tenant => {
       await tenant.deployedProject();

@@ -45,6 +45,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     expect(live.status?.certificate?.nextAttemptAt).toBeUndefined();
   });
 
+  // attack: ca-limits
   test('removing a host and adding it again bypasses no backoff; a verify request makes one attempt', async () => {
     const tenant = await newDomainTenant(world(), 'readded');
     const host = tenant.host('shop');
@@ -74,6 +75,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     await tenant.becomesLive(host);
   });
 
+  // attack: ca-limits
   test('failed attempts of a former holder do not pause the next holder', async () => {
     const [former, next] = [await newDomainTenant(world(), 'failing'), await newDomainTenant(world(), 'unpaused')];
     const host = former.host('shop');
@@ -117,6 +119,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     expect(tenant.certificateRequests(host)).toEqual(requests);
   });
 
+  // attack: foreign-certificate
   test("a certificate that names another tenant's host is not presented, however the host was served before", async () => {
     const {tenant, host} = await newLiveTenant(world(), 'misnamed');
     await askLiar(tenant, host);

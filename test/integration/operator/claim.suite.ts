@@ -5,6 +5,7 @@ import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import {INGRESS_ADDRESS, type OperatorWorld} from './operator-world.ts';
 
 export function claimSuite(world: () => OperatorWorld): void {
+  // attack: squatting
   test('a host that another account holds is refused with the record that moves it; the record moves it', async () => {
     const [holder, other] = await tenants(world(), 'holder', 'other');
     const host = holder.host('shop');
@@ -29,6 +30,7 @@ export function claimSuite(world: () => OperatorWorld): void {
     expect(claimsMade(world(), host)).toBe(1);
   });
 
+  // attack: disputed-host
   test('two accounts that prove an apex at the same time: exactly one holds it, until its token is gone', async () => {
     const [one, two] = await tenants(world(), 'one', 'two');
     const host = one.zone;

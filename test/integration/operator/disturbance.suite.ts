@@ -104,6 +104,7 @@ export function disturbanceSuite(world: () => OperatorWorld): void {
     for (const {key, object} of later) expect(`${key} ${object.status?.state}`).toBe(`${key} ${before.get(key)}`);
   });
 
+  // promise: outage
   test('changes during an operator outage are caught up on, and no existing route is interrupted', async () => {
     const [gone, orphan, edited, restored] = await Promise.all(
       ['gone', 'orphan', 'edited', 'restored'].map(name => newDomainTenant(world(), name)),

@@ -8,6 +8,7 @@ import {RELEASE} from '../../support/install.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
 export function invariantSuite(world: () => OperatorWorld): void {
+  // promise: proof
   test('no custom host was ever routed before its claim and its certificate stood', () => {
     const {history} = world();
     const added = history.versions(kinds.INGRESS).filter(({type, object}) => type === 'ADDED' && isCustom(object));
@@ -22,6 +23,7 @@ export function invariantSuite(world: () => OperatorWorld): void {
     expect(added.length).toBeGreaterThan(50);
   });
 
+  // promise: dns-owner
   test('no custom host was ever routed by two namespaces at once', () => {
     const {history} = world();
     const routedBy = new Map<string, Map<string, string>>();

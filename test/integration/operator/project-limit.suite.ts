@@ -8,6 +8,7 @@ import type {OperatorWorld} from './operator-world.ts';
 
 /** Plan starter publishes two Projects. */
 export function projectLimitSuite(world: () => OperatorWorld): void {
+  // attack: too-many-projects
   test('a Project beyond the plan publishes nothing until another one of the account is deleted', async () => {
     const account = `crowd-${Date.now()}`;
     const [elder, younger] = await Promise.all(
@@ -35,6 +36,7 @@ export function projectLimitSuite(world: () => OperatorWorld): void {
     expect(world().history.list(INGRESS, younger.namespace)).toHaveLength(2);
   });
 
+  // attack: too-many-projects
   test('a larger plan publishes the waiting Projects; a smaller one unpublishes none, but accepts no new one', async () => {
     const tenant = await newDomainTenant(world(), 'plans', {plan: 'starter'});
     for (const name of ['a', 'b', 'c', 'd']) {
@@ -62,6 +64,7 @@ export function projectLimitSuite(world: () => OperatorWorld): void {
     await tenant.projectBecomes('e', {Ready: 'Published'});
   });
 
+  // attack: unjudged-domain
   test('a former holder serves nothing, even if its Domain belongs to a Project that waits for the plan', async () => {
     const tenant = await newDomainTenant(world(), 'former', {plan: 'starter'});
     for (const name of ['a', 'b']) {
@@ -85,6 +88,7 @@ export function projectLimitSuite(world: () => OperatorWorld): void {
     await tenant.becomes(host, {state: 'Blocked', Accepted: 'PlanLimitReached'});
   });
 
+  // attack: too-many-projects
   test('a Domain names two of the Projects that list its host, however many there are', async () => {
     const tenant = await newDomainTenant(world(), 'owners');
     const host = tenant.host('shop');

@@ -134,6 +134,7 @@ export function removalSuite(world: () => OperatorWorld): void {
     await tenant.until('the default host is gone too', () => routes().length === 0);
   });
 
+  // attack: managed-objects
   test('a foreign finalizer keeps no route: its rules are emptied first, and an Event reports it', async () => {
     const tenant = await newDomainTenant(world(), 'kept');
     const host = tenant.host('shop');
@@ -168,6 +169,7 @@ export function removalSuite(world: () => OperatorWorld): void {
     await tenant.until('nothing is left', () => isGone(tenant, host));
   });
 
+  // attack: managed-objects
   test('an Ingress that hangs in its deletion serves the holder of the host, and nobody who has lost it', async () => {
     const [former, next] = [await newDomainTenant(world(), 'hanging'), await newDomainTenant(world(), 'next')];
     const host = former.host('shop');
@@ -209,6 +211,7 @@ export function removalSuite(world: () => OperatorWorld): void {
 
 /** Stops controllers of the cluster, which disturbs all, and waits until the operator's queues are empty. */
 export function terminationSuite(world: () => OperatorWorld): void {
+  // attack: endless-deletion
   test('in a terminating namespace, everything is taken down immediately, and nothing is put back', async () => {
     const {tenant, host} = await newLiveTenant(world(), 'ending');
     const {status} = await tenant.projectBecomes('shop', {Ready: 'Published'});

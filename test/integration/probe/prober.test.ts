@@ -79,6 +79,7 @@ describe('a visit', () => {
     expect(await ask(await listen(server))).toMatchObject({kind: 'answered', certificate: {names}});
   });
 
+  // attack: hostile-probe
   test('shows the status and the target of a redirect, and reads no body', async () => {
     const head = 'HTTP/1.1 308 Permanent Redirect\r\nLocation: https://www.example.com/\r\n\r\n';
     const address = await listen(edge(sending(head + 'x'.repeat(1_000_000))));
@@ -101,6 +102,7 @@ describe('a visit', () => {
     expect(await ask(await listen(edge()), {host: 'stranger.example.com'})).toMatchObject({kind: 'closed'});
   });
 
+  // attack: hostile-probe
   test('of a server that accepts connections and says nothing is silent', async () => {
     expect(await ask(await listen(createTcpServer()), {timeoutMs: 300})).toMatchObject({kind: 'silent'});
   });
@@ -168,6 +170,7 @@ describe('the prober', () => {
     expect(told).toEqual([false, true]);
   });
 
+  // attack: hostile-probe
   test('blames the host if the edge answers for others', async () => {
     const {prober, watch, sees} = start(await listen(edge()));
     watch();

@@ -157,6 +157,7 @@ export const deeds: readonly Deed[] = [
   ...withKind(DOMAINS, HOST, named(OTHER_HOST, domain, {host: OTHER_HOST}), READERS, WRITERS),
   ...withKind(API_KEYS, 'shop', named('other', apiKey), READERS, WRITERS),
   ...[`${PROJECTS}/shop`, `${DOMAINS}/${HOST}`, `${API_KEYS}/shop`].map(path => ({
+    // attack: forged-status
     deed: `write the status of ${path.split('/').slice(-2).join('/')}`,
     request: change(`${path}/status`, {status: {observedGeneration: 1}}),
     may: ['platform'] as const,
@@ -166,6 +167,7 @@ export const deeds: readonly Deed[] = [
   ...withKind(`/apis/${API_VERSION}/keyclaims`, HASH, named('b'.repeat(64), keyClaim), CLAIM_READERS, ['platform']),
   {deed: 'write an Ingress of the edge', request: EDGE_INGRESS, may: ['platform']},
   ...[LABEL.plan, LABEL.account].map(label => ({
+    // attack: forged-status
     deed: `set the label ${label}`,
     request: change(`/api/v1/namespaces/${ACME}`, {metadata: {labels: {[label]: 'pro'}}}),
     may: ['platform', 'billing'] as const,

@@ -89,6 +89,7 @@ describe('a tenant gains nothing through the roles of its own namespace', () => 
     subjects: [{kind: 'ServiceAccount', name: subject, namespace: ACME}],
   });
 
+  // attack: forged-status
   test.each([
     ['projects/status', 'patch'],
     ['domains/status', 'patch'],
@@ -105,12 +106,14 @@ describe('a tenant gains nothing through the roles of its own namespace', () => 
     expect({status, said}).toEqual({status: 403, said: expect.stringContaining(notHeld)});
   });
 
+  // attack: forged-status
   test.each(['platform-admin', 'trusted', 'assign-plans'])('an admin does not bind nameplate-%s', async name => {
     const {status, said} = await attempt('admin', creation(`${RBAC}rolebindings`, binding(name, 'admin')));
     expect({status, said}).toEqual({status: 403, said: expect.stringContaining(notHeld)});
   });
 
   // A user with every right in a namespace may bind any role there. The policies check rights in the whole cluster.
+  // attack: foreign-route
   test('a user with every right in a namespace may bind the role there, in vain', async () => {
     const made = {method: 'POST', path: `${RBAC}rolebindings`, body: binding('platform-admin', 'owner')} as const;
     expect(await attempt('owner', made)).toMatchObject({status: 201});

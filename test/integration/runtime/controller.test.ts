@@ -383,6 +383,7 @@ test('events: the first is created, repetitions are merged into its series, a fl
   expect(await metric('event_recorder_events_total')).toContain('{result="merged"} 4');
 });
 
+// attack: operator-work
 test("events: a namespace in a storm neither delays nor displaces another's event", async () => {
   const {manager} = run(async () => done());
   const about = (where: string, n: number) => configMap(where, `x${n}`);

@@ -87,6 +87,7 @@ test.each([
   {flood: 'claims of 100 rows', kind: 'claim', given: {account: 'mine', limit: 100, leaseMs: 1000}, most: 11},
   {flood: 'messages of 1 MB', kind: 'append', given: {account: 'mine', message: 'x'.repeat(1e6)}, most: 9},
 ] as const)(
+  // attack: message-work
   'one account floods the engine with $flood: an operation of another is at most one engine load behind',
   async row => {
     const {kind, given, most} = row;

@@ -62,6 +62,7 @@ function fill(store: Store, {count, account, message, key, reason}: CostRow): vo
   db.exec('COMMIT');
 }
 
+// attack: message-work
 test.each(COST_ROWS)(
   `messages, $case: the file grows by at most ${FACTOR} times what is charged`,
   {timeout: 30_000},

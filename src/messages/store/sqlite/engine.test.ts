@@ -20,6 +20,7 @@ const engine = new Engine({
 const append = (account: string, message: string): Operation => ({kind: 'append', given: {account, message}});
 const claim: Operation = {kind: 'claim', given: {account: 'mine', limit: 100, leaseMs: 1000}};
 
+// attack: message-work
 test('a transaction ends when it has done enough work, and every operation still gets its result', () => {
   const messages = Array.from({length: 5000}, (_, n) => append('mine', `${n}`));
   const appended = [...engine.applyAll(messages, 0)];
@@ -32,6 +33,7 @@ test('a transaction ends when it has done enough work, and every operation still
   expect(results.flatMap(({results: some}) => some).filter(({ok}) => ok)).toHaveLength(41);
 });
 
+// attack: message-work
 test('long messages end a transaction too', () => {
   const long = Array.from({length: 64}, () => append('long', 'x'.repeat(256 * 1024)));
   const written = [...engine.applyAll(long, 0)];

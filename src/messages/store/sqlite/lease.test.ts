@@ -69,6 +69,7 @@ function claimed({append, leases}: Store, account: string, count: number) {
   return Array.from({length: count / 100}, () => leases.claim({account, limit: 100, leaseMs: 1000}, 0)).flat();
 }
 
+// attack: message-work
 test('no statement of the store walks a table or sorts, except at the start', () => {
   const {db, sql} = open();
   const statements = sql.filter(text => text !== COUNT_OPEN);
@@ -90,6 +91,7 @@ test('no statement of the store walks a table or sorts, except at the start', ()
   expect(steps).toContain('SEARCH messages USING COVERING INDEX messages_leased (lease_until<?)');
 });
 
+// attack: message-work
 test('5,000 delayed messages: a claim touches what it returns, now and when the delays have ended', () => {
   const store = open();
   const {leases, append, work} = store;

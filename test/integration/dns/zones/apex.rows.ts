@@ -15,18 +15,21 @@ export const apexRows: readonly ZoneRow[] = [
     want: {reason: 'Verified', proof: 'address-txt', agreed: true},
   }),
   apex({
+    // attack: leftover-record
     case: 'an apex without TXT',
     zone: {at: ALL, records: ALIAS},
     want: {reason: 'ProofMissing', agreed: true, addressesOnly: true},
     says: ['Create _nameplate.HOST. TXT "np-proof-1"', 'name "_nameplate"', 'but not that it is yours'],
   }),
   apex({
+    // attack: leftover-record
     case: "an apex with another account's TXT",
     zone: {at: ALL, records: `${ALIAS}\n_nameplate TXT "other"`},
     want: {reason: 'ProofMissing', agreed: true, txtValues: ['other']},
     says: ['only "other"'],
   }),
   apex({
+    // attack: hostile-dns
     case: 'an apex with a TXT that would break a terminal',
     zone: {at: ALL, records: `${ALIAS}\n_nameplate TXT "\\027[31m\\010\\"x"`},
     want: {reason: 'ProofMissing', agreed: true, txtValues: ['\\027[31m\\010\\"x']},
@@ -48,18 +51,21 @@ export const apexRows: readonly ZoneRow[] = [
     want: {reason: 'Verified', agreed: true, txtValues: [TOKEN, 'other']},
   }),
   apex({
+    // attack: disputed-host
     case: 'an apex with TXT at one server only',
     zone: {at: ['a', 'b'], records: `${ALIAS}\n${PROOF}`, instead: {b: ALIAS}},
     want: {reason: 'Propagating', agreed: false},
     says: ['_nameplate.HOST', 'not yet at b.ns-np.net'],
   }),
   apex({
+    // attack: disputed-host
     case: 'an apex with TXT by wildcard',
     zone: {at: ALL, records: `${ALIAS}\n* TXT "${TOKEN}"`},
     want: {reason: 'ProofMissing'},
     says: ['wildcard'],
   }),
   apex({
+    // attack: disputed-host
     case: 'an apex with TXT over a CNAME',
     zone: {at: ALL, records: `${ALIAS}\n_nameplate CNAME proof\nproof TXT "${TOKEN}"`},
     want: {reason: 'ProofMissing'},

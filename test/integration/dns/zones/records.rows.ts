@@ -211,6 +211,7 @@ export const recordRows: readonly ZoneRow[] = [
     want: {reason: 'RecordMismatch', agreed: true},
     says: ['create an ALIAS record', 'name "_nameplate"'],
   },
+  // attack: leftover-record
   {
     case: 'the target of another account',
     zone: {at: ALL, records: 'shop CNAME other.edge-np.net.'},

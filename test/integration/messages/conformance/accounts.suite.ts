@@ -10,6 +10,7 @@ export function accountSuite(world: ConformanceWorld): void {
       return {mine, theirs, id: body.id as string};
     }
 
+    // attack: foreign-messages
     test('reads the message as if it were not there', async () => {
       const {mine, id} = await two();
       const unknown = await world.client.get(mine.key, `/messages/${id.slice(0, -1)}0`);
@@ -18,6 +19,7 @@ export function accountSuite(world: ConformanceWorld): void {
       expect({...foreign.body, requestId: ''}).toEqual({...unknown.body, requestId: ''});
     });
 
+    // attack: foreign-messages
     test('lists none of it, also by its cursor and status', async () => {
       const {mine, id} = await two();
       const before = `${id.slice(0, 4)}0${id.slice(5)}`;
@@ -27,6 +29,7 @@ export function accountSuite(world: ConformanceWorld): void {
       }
     });
 
+    // attack: foreign-messages
     test('claims none of it, and cannot settle it, even knowing id and lease', async () => {
       const {mine, theirs, id} = await two();
       await expect(world.client.post(mine.key, '/messages/claim')).resolves.toMatchObject({body: {messages: []}});
@@ -38,6 +41,7 @@ export function accountSuite(world: ConformanceWorld): void {
       await expect(world.client.post(theirs.key, `/messages/${id}/ack`, {lease})).resolves.toMatchObject({status: 200});
     });
 
+    // attack: foreign-messages
     test('has its own idempotency keys', async () => {
       const {mine, id} = await two();
       const same = await world.client.submit(mine.key, 'theirs', {'idempotency-key': 'shared'});

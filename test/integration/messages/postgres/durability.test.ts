@@ -106,6 +106,7 @@ test('without a standby, nothing is acknowledged or shown until it is back', asy
   }
 });
 
+// attack: many-pods
 test('without a standby, pods still share the limits of what is waiting', async () => {
   const config = {limits: {account: {requestsPerSecond: 1}}}; // so that each request counts for a second
   const strict = await started(startReadyPod(primary, {config, database, postgres: {writers: 1}}));
@@ -129,6 +130,7 @@ test('without a standby, pods still share the limits of what is waiting', async 
   }
 });
 
+// attack: many-pods
 test('a list waits for what it omits, too: an ack that a failover could lose', async () => {
   const [{id, lease}] = (await client.post(key, '/messages/claim')).body.messages;
   await standby.stop();
@@ -151,6 +153,7 @@ test('one pod’s wait for the standby does not keep another pod from storing me
   for (const {answer} of [submitted, further]) await expect(answer).resolves.toMatchObject({status: 202});
 });
 
+// attack: many-pods
 test('a read is answered only once the standby has what it shows, even if the writer’s wait was canceled', async () => {
   const submitted = await submitWithoutStandby();
   const [waiting] = await primary.waiting();

@@ -75,6 +75,7 @@ const DIFFERENCE = `
     a.bytes, (SELECT count(*) FROM nameplate.messages) AS messages, (SELECT count(*) FROM nameplate.bodies) AS bodies
   FROM nameplate.accounts a`;
 
+// attack: many-pods
 test('charges are what is stored at any time, while pods append, return, acknowledge, and delete', async () => {
   const database = await server.createDatabase();
   const pods = await twoPods(database, {retention: {doneSeconds: 0, deadSeconds: 0, idempotencySeconds: 1}});
@@ -115,6 +116,7 @@ test('charges are what is stored at any time, while pods append, return, acknowl
   await expect(isExact()).resolves.toMatchObject({bodies: '0'});
 });
 
+// attack: many-pods
 test('two pods together accept exactly as many messages of an account as its quota has room for', async () => {
   const storedBytes = 20 * messageCost({account: name, bytes: Buffer.byteLength('"x"'), reasonBytes: 0});
   const pods = await twoPods(await server.createDatabase(), {limits: {account: {storedBytes}}});
@@ -159,6 +161,7 @@ const LONG = `
 /** A refused request may count, as a request or with the bytes of its response. So there must be few of them. */
 const RETRY_MS = 200;
 
+// attack: many-pods
 test('pods share the limits of an account, and the rate is that of one', async () => {
   const account = {requestsPerSecond: 20, bytesPerSecond: 50_000, answerBytesPerSecond: 2_000_000, burstSeconds: 2};
   const database = await server.createDatabase();

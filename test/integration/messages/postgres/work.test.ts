@@ -150,10 +150,12 @@ async function expectBoundedAfter(measured: readonly Measured[], early: string, 
   await expectBounded(await prepared(database, measured), measured, 'with new statistics');
 }
 
+// attack: many-pods
 test('statements read what they return, with plans from before the table grew and with new statistics', async () => {
   await expectBoundedAfter(statements, ONE, `${MESSAGES}; ${ACCOUNTS}`);
 });
 
+// attack: many-pods
 test('a backlog that is longer than what is counted costs no more', async () => {
   await expectBoundedAfter(ofBacklog, TWO, MESSAGES);
 });
