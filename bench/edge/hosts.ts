@@ -346,7 +346,7 @@ async function inParallel(routes: readonly HostRoute[], act: (route: HostRoute, 
   await Promise.all(Array.from({length: WORKERS}, work));
 }
 
-/** As docs/benchmarks.md shows it: one row per count. */
+/** One row per count; docs/benchmarks.md shows some of them. */
 function printTable(rows: readonly object[]): void {
   const line = (cells: readonly unknown[]) => `| ${cells.join(' | ')} |`;
   const [first = {}] = rows;

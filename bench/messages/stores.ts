@@ -133,7 +133,7 @@ async function uriFile(folder: string, server: Postgres, name: string): Promise<
   return file;
 }
 
-/** As docs/benchmarks.md shows it. */
+/** docs/benchmarks.md shows some of these rows. */
 function report(samples: ReadonlyMap<string, Samples>): string {
   const tables = [...samples].map(
     ([title, ofLoad]) =>
