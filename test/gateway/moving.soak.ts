@@ -41,7 +41,6 @@ beforeAll(async () => {
   const programs = await ensurePrograms(['traefik']);
   await cluster.apply(await readFile(programs.asset('traefik-crds.yml'), 'utf8'));
   await cluster.apply(await readFile(join(MANIFESTS, 'traefik.yaml'), 'utf8'));
-  await cluster.apply(await challengesOfBoth());
   onFormer = await createVisitor({...cluster.info, ingress: {...cluster.info.ingress, address: FORMER}});
   await resolveTo(FORMER);
   await install(`config.probes.addresses={${FORMER}}`);
@@ -55,18 +54,7 @@ afterAll(async () => {
   await cluster.kubectl('delete', 'namespace', 'traefik', '--wait=false');
 });
 
-/** The route in docs/edges.md, with which Traefik sends every challenge to the Gateway. */
-async function challengesOfBoth(): Promise<string> {
-  const guide = await readFile(join(import.meta.dirname, '../../docs/edges.md'), 'utf8');
-  const [, manifest = ''] =
-    /```yaml\n( *apiVersion: networking\.k8s\.io\/v1\n[^`]*acme-challenge[^`]*)```/.exec(guide) ?? [];
-  const owned = 'gateway.envoyproxy.io/owning-gateway-name=platform';
-  const names = ['-o', 'jsonpath={.items[0].metadata.name}'];
-  const service = await cluster.kubectl('-n', 'envoy-gateway-system', 'get', 'services', '-l', owned, ...names);
-  return manifest.replace(/ENVOY_SERVICE/, service);
-}
-
-test('the former edge solves challenges, serves, and decides, until DNS points to the next one', async () => {
+test('the former edge sends challenges to the responder, serves, and decides, until DNS points to the next one', async () => {
   await tenant.applyProject({primary: host});
   await tenant.createRecords(host);
   await tenant.sees(host, {state: 'Live', Routed: 'Serving', Probed: 'Answering'});
