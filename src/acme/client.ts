@@ -65,7 +65,7 @@ export class AcmeClient {
   readonly #answers: Answers;
   readonly #clock: Clock;
   readonly #closed = new AbortController();
-  /** Those that came last are used first, because a CA forgets old ones. */
+  /** Used from the last to the first, because a CA forgets old ones. */
   readonly #nonces: string[] = [];
   #read: {readonly directory: AcmeDirectory; readonly at: number} | undefined;
   readonly #sharedDirectory = sharedCall(() => this.directory(this.#closed.signal));

@@ -1,4 +1,4 @@
-/** What a CA says when it refuses something (RFC 7807), and the two ways in which a request to it fails. */
+/** The problem with which a CA refuses a request (RFC 7807), and the two ways in which a request to it fails. */
 
 /** A refusal. Its texts quote strangers: the detail of a failed validation contains what the host answered. */
 export interface Problem {
@@ -12,7 +12,7 @@ export interface Problem {
   readonly subproblems?: readonly Subproblem[] | undefined;
 }
 
-/** What is wrong with one name of an order (RFC 8555, section 6.7.1). */
+/** The problem with one name of an order (RFC 8555, section 6.7.1). */
 export interface Subproblem {
   readonly type: string;
   readonly detail: string;
@@ -72,7 +72,7 @@ export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? {...value} : {};
 }
 
-/** What can be shown of a text: printable ASCII, cut. Nothing, if it is not text. */
+/** A text that can be shown: printable ASCII, cut. Empty, if it is not text. */
 export function printableAscii(text: unknown, length = MAX_TEXT): string {
   if (typeof text !== 'string') return '';
   const clean = text

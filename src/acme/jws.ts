@@ -8,7 +8,7 @@ export interface Jws {
   readonly signature: string;
 }
 
-/** What identifies the key: the account's URI, or the key itself where the CA does not know it yet. */
+/** Identifies the key: the account's URI, or the key itself where the CA does not know it yet. */
 export type KeyHeader = {readonly kid: string} | {readonly jwk: Jwk};
 
 /** `payload`: an object, or `''` for POST-as-GET. `key`: EC P-256, private. */

@@ -1,4 +1,4 @@
-/** What a CA keeps (RFC 8555, section 7.1), checked: every URL is at the origin of its directory. */
+/** The objects of a CA (RFC 8555, section 7.1), checked: every URL is at the origin of its directory. */
 import type {Problem} from './errors.ts';
 
 export interface AcmeDirectory {

@@ -37,7 +37,10 @@ const EXIT = {right: 0, wrong: 1, unclear: 3} as const;
 
 interface Command {
   readonly question: ProofQuestion;
-  /** What the operator found wrong. Without --issuer, this program cannot check it, because it does not know the CA. */
+  /**
+   * The problem that the operator found. Without --issuer, this program cannot check it, because it does not know the
+   * CA.
+   */
   readonly reportedCaa: string | undefined;
   readonly dns: Dns;
   readonly json: boolean;

@@ -29,7 +29,7 @@ const MAX_HEAD_BYTES = 8192;
 /** How long a head may take to arrive, since the connection was opened. */
 const HEAD_MS = 5000;
 /**
- * What the peer sends after the head is dropped for this long, up to this many bytes. If the connection were closed
+ * Data that the peer sends after the head is dropped for this long, up to this many bytes. If the connection were closed
  * with something unread, the peer might lose the answer (RFC 9112, section 9.6).
  */
 const DISCARD_MS = 1000;

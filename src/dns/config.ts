@@ -1,6 +1,6 @@
 import type {CheckSettings} from '../schedule/pace.ts';
 
-/** What the platform decides about DNS checks. The operator's configuration file carries it under `dns`. */
+/** The platform's choices for DNS checks. The operator's configuration file carries it under `dns`. */
 export interface DnsConfig {
   /**
    * `authoritative`: queries only the zone's own servers.

@@ -1,4 +1,7 @@
-/** What kubectl offers when a person presses TAB. https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/ */
+/**
+ * The completions that kubectl offers when a person presses TAB.
+ * https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/
+ */
 import {FORMATS} from './records.ts';
 
 export const COMMANDS = ['status', 'why', 'records', 'verify', 'check', 'review', 'completion'];

@@ -48,7 +48,7 @@ interface Overview {
   readonly domains: readonly DeepReadonly<Domain>[];
 }
 
-/** A Project, its Domains, and their steps. What waits comes first. */
+/** A Project, its Domains, and their steps. Waiting ones come first. */
 export function printTree({projects, domains}: Overview, style: Style): string {
   const of = (project: DeepReadonly<Project>) =>
     domains.filter(
@@ -123,7 +123,7 @@ function stepLine({type, reason, message}: DeepReadonly<Condition>, style: Style
   return `${style('bold', `${type}: ${reason}.`)} ${message}`;
 }
 
-/** What `why` knows about the claim. A tenant may not read claims, because they name other accounts. */
+/** The part of the claim that `why` knows. A tenant may not read claims, because they name other accounts. */
 export type Holder = DeepReadonly<DomainClaim> | 'none' | 'hidden';
 
 /** Which step waits, what to do, and who holds the host. */

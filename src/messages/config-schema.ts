@@ -178,7 +178,7 @@ export const messagesConfigSchema = {
   }),
 };
 
-/** What `loadConfig` in src/process needs to read the configuration. */
+/** The definition with which `loadConfig` in src/process reads the configuration. */
 export const messagesConfigDefinition: ConfigDefinition<MessagesConfig> = {
   schema: messagesConfigSchema,
   check: ({limits, store: configured}) => [...burstProblems(limits), ...storeProblems(configured)],

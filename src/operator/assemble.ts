@@ -59,7 +59,7 @@ interface OperatorParts {
 interface AssembledOperator {
   /** Ready to start. A standby has warm caches; only the leader queries DNS and writes. */
   readonly manager: Manager;
-  /** What the platform team should know even though everything works. */
+  /** Advice for the platform team even though everything works. */
   warning(): string | undefined;
 }
 

@@ -68,5 +68,5 @@ export const operatorConfigSchema: Schema = {
   }),
 };
 
-/** What `loadConfig` of src/process needs to read the operator's configuration. */
+/** The definition with which `loadConfig` of src/process reads the operator's configuration. */
 export const operatorConfigDefinition = {schema: operatorConfigSchema, check: checkOperatorConfig};

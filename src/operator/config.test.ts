@@ -8,7 +8,7 @@ platform: {baseDomain: apps.example.net, targetDomain: edge.example.net}
 certificates: {issuerRef: {name: letsencrypt}}
 `;
 
-/** What the minimal file means; the compiler checks that it is all of OperatorConfig. */
+/** The meaning of the minimal file; the compiler checks that it is all of OperatorConfig. */
 const complete: OperatorConfig = {
   platform: {
     baseDomain: 'apps.example.net',

@@ -168,7 +168,7 @@ function addDomainController(manager: Manager, operator: Operator): Controller {
   return controller;
 }
 
-/** What the certificate of a Domain depends on. */
+/** The inputs of the certificate of a Domain. */
 function watchIssuance(controller: Controller, {stores, certManager}: Operator): void {
   // Only a Domain in its own namespace can use an Issuer: a tenant that writes one must not wake everyone's.
   const waiting = (where: string) => stores.domains.byIndex(INDEX.awaitsIssuer, where).map(keyOf);
@@ -272,7 +272,7 @@ function addSigningControllers(manager: Manager, operator: Operator): void {
     );
 }
 
-/** A claim was made, moved, or released, or an order ended. What the operator itself admits triggers nothing. */
+/** A claim was made, moved, or released, or an order ended. An order that the operator itself admits triggers nothing. */
 function changesOrders({spec}: DeepReadonly<DomainClaim>, old: DeepReadonly<DomainClaim> | undefined): boolean {
   const [now, before] = [spec.issuance, old?.spec.issuance];
   return !old || now === undefined || now.request === undefined || before?.request !== undefined;

@@ -1,5 +1,5 @@
 /**
- * What the platform team can see of all Domains in /metrics. No name of a tenant is in it unless that is configured.
+ * The platform team's metrics of all Domains. They contain no name of a tenant unless that is configured.
  */
 import {once} from 'node:events';
 import type {Registry} from 'prom-client';

@@ -1,7 +1,7 @@
 /** Judges what a visit to the edge shows about a host. Pure. */
 import type {Response, ServedCertificate, VisitResult} from './visit.ts';
 
-/** What the edge must answer for one host. */
+/** The answer that the edge must give for one host. */
 export interface ProbeQuestion {
   readonly host: string;
   /** The issuer signs each certificate with its own key. Otherwise, a self-signed one is not from the issuer. */
@@ -80,7 +80,7 @@ function pathOf(location: string | undefined, host: string): string | undefined 
   return location === undefined ? undefined : URL.parse(location, `https://${host}`)?.pathname;
 }
 
-/** What a browser rejects, whoever its user trusts. */
+/** The fault for which every browser rejects the certificate. */
 function faultOf(
   {host, allowsSelfSigned = false}: ProbeQuestion,
   {names, notBeforeMs, notAfterMs, untrusted}: ServedCertificate,

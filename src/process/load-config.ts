@@ -4,7 +4,7 @@ import {Ajv} from 'ajv';
 import {type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument} from 'yaml';
 import {type ConfigPath, type ConfigProblem, schemaProblem} from './config-problem.ts';
 
-/** What a program's configuration must look like. `T` is the configuration with every default applied. */
+/** The definition of a program's configuration. `T` is the configuration with every default applied. */
 export interface ConfigDefinition<T> {
   /** JSON schema, draft 7, with `default` on every option that has one. It must reject unknown keys. */
   readonly schema: object;

@@ -13,7 +13,7 @@ export interface HealthCheck {
   readonly problem: () => string | undefined;
   /** A warning for people. It fails no check. */
   readonly warning?: () => string | undefined;
-  /** What it means for people if this is healthy. */
+  /** The meaning for people if this is healthy. */
   readonly note?: string;
 }
 

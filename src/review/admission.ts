@@ -122,7 +122,7 @@ async function dryRun(
   }
 }
 
-/** What each of these policies must reject with any configuration. */
+/** An object that each of these policies must reject with any configuration. */
 const CANARIES: readonly {readonly rule: Rule; readonly resource: ResourceType; readonly content: object}[] = [
   {
     rule: 'routes',

@@ -1,4 +1,4 @@
-/** What the platform team can do about a finding: the chart value that allows the object, or that there is none. */
+/** Advice for the platform team about a finding: the chart value that allows the object, or that there is none. */
 import type {Decision} from '../operator/approval/decide.ts';
 import {requestedServices} from '../operator/model/certificate-request.ts';
 import {issuerOf} from '../operator/model/issuer-ref.ts';

@@ -1,5 +1,6 @@
 /**
- * What may import what, so that this folder could be a separate package. The linter checks the same for whole folders.
+ * The imports that are allowed, so that this folder could be a separate package. The linter checks the same for whole
+ * folders.
  */
 import {glob, readFile} from 'node:fs/promises';
 import {dirname, join, relative} from 'node:path';

@@ -8,7 +8,7 @@ import {RateLimit} from '../base/rate-limit.ts';
 import {AccountQueue} from './account-queue.ts';
 import {type CheckSettings, firstSteadyDelay, longestDelay, pendingDelay, phaseOf, steadyDelay} from './pace.ts';
 
-/** What the scheduler must know of a verdict. */
+/** The part of a verdict that the scheduler needs. */
 interface Judgement {
   /** Yes or no. */
   readonly verified: boolean;
@@ -67,7 +67,7 @@ export interface Scheduler<Question, Verdict extends Judgement> {
 
 interface SchedulerOptions<Question, Verdict extends Judgement> {
   readonly verify: (question: Question, signal: AbortSignal) => Promise<Verdict>;
-  /** What a reconcile reads of a verdict: a change of anything else wakes nobody. */
+  /** The part of a verdict that a reconcile reads: a change of anything else wakes nobody. */
   readonly shown: (verdict: Verdict) => unknown;
   readonly checks: CheckSettings;
   readonly driftAfterSeconds: number;
@@ -294,7 +294,10 @@ export function createScheduler<Question, Verdict extends Judgement>(
     if (!isDeepStrictEqual(visible(before), visible(entry.result))) for (const handler of handlers) handler(entry.key);
   }
 
-  /** What a reconcile can see: everything but the times of the check. Of the run, only whether it has become drift. */
+  /**
+   * The part that a reconcile can see: everything but the times of the check. Of the run, only whether it has become
+   * drift.
+   */
   function visible(result: CheckResult<Verdict> | undefined) {
     if (result === undefined) return undefined;
     const {verdict, request: token, agreedSince, checkedAt} = result;

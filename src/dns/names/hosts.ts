@@ -117,7 +117,7 @@ export function isRegistrySuffix(name: string): boolean {
 }
 
 /**
- * What to type into the name field of a DNS provider's form: the name relative to the zone. If the zone is not known, it
+ * The entry for the name field of a DNS provider's form: the name relative to the zone. If the zone is not known, it
  * is the registrable domain, as at nearly every provider. `@` is the zone's own name.
  */
 export function formLabel(recordName: string, knownZone?: string): string {

@@ -57,7 +57,7 @@ interface Search {
   readonly depth: number;
 }
 
-/** What the servers of a zone answer about a zone cut at the next name below it. */
+/** The answer of a zone's servers about a zone cut at the next name below it. */
 type Step = Cut | {readonly kind: 'same'} | {readonly kind: 'silent'; readonly silent: readonly SilentServer[]};
 
 /**
@@ -184,7 +184,7 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
     const names = child.names.filter(name => servers.every(server => server.name !== name));
     const added = {...child, names: names.slice(0, MAX_SERVERS - servers.length)};
     const childView = await delegate(parentView, zone, added, search, session);
-    // Those that the parent lists beyond our limit are in the child's list, too.
+    // Servers that the parent lists beyond our limit are in the child's list, too.
     const all = Math.max(omitted, names.length - added.names.length);
     return {...parentView, servers: [...servers, ...childView.servers], ...(all > 0 && {omitted: all})};
   }

@@ -21,7 +21,7 @@ const MAX_ENDPOINTS = MAX_SERVERS;
 /** The most names taken from one answer: more than a chain may have, so that an overlong chain is noticed. */
 const MAX_PATH = MAX_HOPS + 2;
 
-/** What one address of one name server answers about one name. */
+/** The answer of one address of one name server about one name. */
 export type ServerAnswer = ServerRecords | ServerNoAnswer;
 
 export interface ServerRecords {
@@ -121,7 +121,7 @@ async function queryServer(
 }
 
 /**
- * What resolvers make of a server that answers about one type, but not about another (RFC 4074 section 4); undefined if
+ * The answer that resolvers give if a server answers about only one of two types (RFC 4074 section 4); undefined if
  * the missing answer could contradict the one that is there. A CNAME stands for all types. A type that the server
  * refuses to answer for has no records there. If it fails at a type, it counts, but does not speak for the other type.
  */

@@ -1,4 +1,4 @@
-/** What one verdict may query, and what its queries have shown so far. */
+/** The limits of one verdict's queries, and their results so far. */
 import type {Endpoint} from '../wire/addresses.ts';
 import type {QueryType} from '../wire/codec.ts';
 import type {DnsTransport, Reply} from '../wire/transport.ts';
@@ -11,7 +11,7 @@ interface VerdictSessionOptions {
   readonly signal: AbortSignal;
 }
 
-/** What one verdict may spend, and what it has learned about zone cuts. */
+/** The budget of one verdict, and the zone cuts that it has learned. */
 export class VerdictSession {
   readonly #transport: DnsTransport;
   readonly signal: AbortSignal;

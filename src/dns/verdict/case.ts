@@ -3,7 +3,7 @@ import type {Classification} from './classify.ts';
 import type {HostEvidence} from './evidence.ts';
 import type {ProofQuestion} from './verdict.ts';
 
-/** What a judgment rests on and its explanation refers to: the question, the evidence, and what each answer means. */
+/** The basis of a judgment and of its explanation: the question, the evidence, and the meaning of each answer. */
 export interface Case {
   readonly question: ProofQuestion;
   readonly evidence: HostEvidence;

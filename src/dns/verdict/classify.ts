@@ -5,7 +5,7 @@ import type {HostEvidence} from './evidence.ts';
 import {listSilent} from './explain.ts';
 import type {ProofQuestion} from './verdict.ts';
 
-/** What one server's answer means for the question. */
+/** The meaning of one server's answer for the question. */
 export type Classification = {
   readonly answer: ServerRecords;
 } /** `missed`: servers further along the chain that did not answer. */ & (

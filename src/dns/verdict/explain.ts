@@ -58,7 +58,7 @@ export function listSilent(silent: readonly SilentServer[]): string {
   return list(silent.map(({server, detail}) => `${quoteName(server)}: ${detail}`).sort());
 }
 
-/** What the texts about a record to create refer to. */
+/** The context of the texts about a record to create. */
 interface Wanted {
   readonly question: ProofQuestion;
   readonly evidence: Pick<HostEvidence, 'ownZone'>;
@@ -103,7 +103,7 @@ export function verified({question, classifications, silent}: Case, proof: NonNu
   return `${found[proof]}.${passed}`;
 }
 
-/** What keeps a verified host from being agreed, and who can change it. */
+/** The obstacle to agreement about a verified host, and who can remove it. */
 export function doubt(zone: string, silent: readonly SilentServer[]): string {
   const servers = listSilent(silent);
   if (zone === '.')

@@ -1,4 +1,4 @@
-/** What explains a wrong answer: nothing here changes whether a host is verified. */
+/** Explanations of a wrong answer: nothing here changes whether a host is verified. */
 import type {Clock} from '../../base/clock.ts';
 import {canonicalName, isWithin, parentOf} from '../names/wire-names.ts';
 import type {Authority} from '../resolve/authority.ts';

@@ -25,7 +25,7 @@ function silent(server: string, noAnswer: NoAnswer = 'timeout'): ServerAnswer {
   return {ok: false, server, serverName, noAnswer, detail: noAnswer};
 }
 
-/** What BIND answers for a CNAME that points back to itself. */
+/** BIND's answer for a CNAME that points back to itself. */
 function fails(server: string, record: ResourceRecord): ServerAnswer {
   const failing = {ok: false, server, serverName: server, noAnswer: 'servfail', detail: 'servfail'} as const;
   return {ok: true, server, serverName: server, records: [record], path: [], failing};

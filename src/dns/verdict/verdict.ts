@@ -11,7 +11,7 @@ export type DnsReason =
   /** This check could not query all servers, and those that it did query give no reason to change anything. */
   | 'Checking';
 
-/** What a check must prove about one host. Names are in canonical form: lower-case A-labels, no trailing dot. */
+/** The question of a check about one host. Names are in canonical form: lower-case A-labels, no trailing dot. */
 export interface ProofQuestion {
   readonly host: string;
   /** The account's own target, `{id}.edge.example.net`: the value of the CNAME. */
@@ -53,7 +53,7 @@ export interface Verdict {
   readonly reason: DnsReason;
   readonly verified: boolean;
   readonly proof?: 'cname' | 'address-txt' | 'address';
-  /** What was found, where, and the one thing to do. */
+  /** The finding, where it was found, and the one thing to do. */
   readonly message: string;
   /**
    * Every authoritative server answered, and all give the same yes or no. Only such a "no" may demote anything. In mode

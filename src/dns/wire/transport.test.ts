@@ -6,7 +6,7 @@ import {honestLargest, staircase} from '../../../test/integration/dns/hostile.ts
 import {systemClock} from '../../base/clock.ts';
 import {createTransport, type Query} from './transport.ts';
 
-/** What a server does with a query: the datagrams that it sends back, one after another. */
+/** A server's reaction to a query: the datagrams that it sends back, one after another. */
 type Behaviour = (query: Buffer, tries: number) => Uint8Array[];
 
 const closers: (() => unknown)[] = [];

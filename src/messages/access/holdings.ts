@@ -1,4 +1,4 @@
-/** What requests hold while they are in progress: limited in total and per account. */
+/** The resources that requests in progress hold: limited in total and per account. */
 
 export interface HoldLimits {
   /** Limit for all accounts together. */

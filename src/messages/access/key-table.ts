@@ -30,7 +30,7 @@ export function keyHash(key: string): string {
   return hash('sha256', key, 'hex');
 }
 
-/** What `loadConfig` in src/process needs to read the file. */
+/** The definition with which `loadConfig` in src/process reads the file. */
 export const keyTableDefinition: ConfigDefinition<KeyTable> = {
   schema: {
     type: 'object',

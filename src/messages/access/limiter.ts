@@ -66,8 +66,8 @@ export class AccountLimiter {
   }
 
   /**
-   * What was received or sent already. It counts even if it is too much: then, later requests wait for it. Returns how
-   * many milliseconds of the average rate it uses.
+   * Bytes that were received or sent already. They count even if they are too many: then, later requests wait. Returns
+   * how many milliseconds of the average rate they use.
    */
   spend(account: string, kind: Kind, amount: number, now: number): number {
     const ms = this.#msOf(kind, amount);
@@ -76,7 +76,7 @@ export class AccountLimiter {
     return ms;
   }
 
-  /** What accounts have used since the last call. */
+  /** The usage of accounts since the last call. */
   unshared(): RateUsages {
     const used = this.#unshared;
     if (used.size > 0) this.#unshared = new Map();

@@ -6,7 +6,7 @@ const PAUSE_FACTOR = 4;
 /** With more work waiting, an account takes its average rate divided by this, in each process. */
 const RATE_FACTOR = 2;
 
-/** What a turn took. */
+/** The cost of a turn. */
 export interface Taken {
   /** How long it has kept the event loop busy. */
   readonly busyMs: number;

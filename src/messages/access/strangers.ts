@@ -14,7 +14,7 @@ const ADDRESS_BYTES_PER_SECOND = 4 << 20;
 const ALL = 'all';
 
 /**
- * What may be done for requests without a valid key: a limit per address (IPv6: per /64), and one for all. A request
+ * The limits on work for requests without a valid key: one per address (IPv6: per /64), and one for all. A request
  * with a valid key never counts here, so nobody can use up what an account needs. Behind a proxy, all addresses are the
  * proxy's, so strangers share its limit.
  */

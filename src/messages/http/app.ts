@@ -38,7 +38,7 @@ interface AppOptions extends Limits {
   readonly logger: Logger;
 }
 
-/** What all requests have in common. */
+/** Shared by all requests. */
 interface Shared extends AppOptions {
   readonly described: Answer;
   readonly pacer: Pacer;
@@ -79,7 +79,7 @@ class Exchange {
   }
 }
 
-/** What the server lets the app do with the connection of a request. */
+/** The app's access to the connection of a request. */
 export interface Lane {
   readonly connection: Connection;
   /** Call this before reading a body: it sends 100 Continue if the client expects it (RFC 9110, section 10.1.1). */
@@ -202,7 +202,7 @@ function answerTo(exchange: Exchange, shared: Shared): Answer | Promise<Answer |
   const target = targetOf(request);
   const key = 'status' in target ? undefined : bearerKey(request.headers.authorization);
   const found = key === undefined ? undefined : authenticator.authenticate(key);
-  // Whoever sends it pays for a request before anything else is done, even if it is rejected.
+  // The sender of a request pays for it before anything else is done, even if it is rejected.
   if (found && 'account' in found) {
     exchange.principal = found;
     const over = overLimit(found.account, shared);

@@ -13,7 +13,7 @@ export interface JsonBody {
   readonly fingerprint: string | undefined;
 }
 
-/** What an operation accepts as its body. */
+/** The rules of an operation for its body. */
 export interface BodyRules {
   readonly limitBytes: number;
   /** The names of the members to keep. */
@@ -33,7 +33,7 @@ const MAX_PARTS = 256;
 
 const EMPTY = Buffer.alloc(0);
 
-/** What a body may take. */
+/** The resources that a body may take. */
 export interface Admission {
   /**
    * Called before anything is read. `length` is that of the headers; undefined for a chunked body, which may take
@@ -175,7 +175,7 @@ const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b]);
 const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 
-/** What of a body's structure is too much to be parsed, as a sentence. Whether it is JSON is decided later. */
+/** Why a body has too much structure to be parsed, as a sentence. Whether it is JSON is decided later. */
 function excessOf(raw: Buffer): string | undefined {
   let [depth, parts, isString] = [0, 0, false];
   for (let at = 0; at < raw.length; at++) {

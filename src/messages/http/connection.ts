@@ -64,8 +64,8 @@ export class Connection {
   }
 
   /**
-   * Parses nothing more, and closes the connection after the current response, which says so. What else arrives is
-   * dropped, as long as `pay` returns true.
+   * Parses nothing more, and closes the connection after the current response, which says so. Anything that still arrives
+   * is dropped, as long as `pay` returns true.
    */
   cut(pay: Payment): void {
     if (this.#isCut) return;

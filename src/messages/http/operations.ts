@@ -54,7 +54,7 @@ export interface DescribedLimits {
   readonly maxAttempts: number;
 }
 
-/** What the schemas let through. Names of headers are in lower case, as Node's are. */
+/** The input that the schemas let through. Names of headers are in lower case, as Node's are. */
 export interface Inputs {
   readonly submit: {readonly headers: {readonly 'idempotency-key'?: string}; readonly body: {readonly message: string}};
   readonly list: {readonly query: {readonly limit: number; readonly cursor?: string; readonly status?: MessageStatus}};

@@ -1,7 +1,7 @@
 import {isMessageId} from '../store/message-id.ts';
 import {type ApiOperation, OPERATIONS} from './operations.ts';
 
-/** What is at a path. */
+/** The operations at a path. */
 interface PathMatch {
   readonly operations: readonly ApiOperation[];
   /** The message id in the path, if it can be one. */
@@ -16,7 +16,7 @@ for (const operation of OPERATIONS) {
 
 const MESSAGE_PATH = /^\/messages\/(?<id>[^/]+)(?<verb>\/[^/]+)?$/;
 
-/** What is at a path (without query); undefined if there is nothing. */
+/** The operations at a path (without query); undefined if there is nothing. */
 export function matchPath(path: string): PathMatch | undefined {
   const match = PATHS.get(path);
   if (match) return match;

@@ -1,4 +1,4 @@
-/** What a request is for, by RFC 9112, sections 3.2 and 5. */
+/** The target of a request, by RFC 9112, sections 3.2 and 5. */
 import type {IncomingMessage} from 'node:http';
 import {type Answer, problem} from './answer.ts';
 

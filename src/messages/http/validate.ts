@@ -4,7 +4,10 @@ import {type Answer, type ProblemCode, problem} from './answer.ts';
 import type {ApiOperation} from './operations.ts';
 import {IDEMPOTENCY_KEY, type Schemas} from './schemas.ts';
 
-/** What a schema judges: parsed, and limited in size. Headers are in lower case; a repeated parameter is an array. */
+/**
+ * The input that a schema judges: parsed, and limited in size. Headers are in lower case; a repeated parameter is an
+ * array.
+ */
 export type Input = Readonly<Record<'query' | 'body' | 'headers', unknown>>;
 
 const ajv = new Ajv({useDefaults: true, verbose: true});

@@ -1,8 +1,8 @@
 /**
- * What an account is charged for stored data: its bytes, counted once for the table and each index that contains them,
- * plus what the engine and the other columns take. Close to the growth of the database, and never less than half of it
- * (sqlite/cost.test.ts, and a test of the same name for PostgreSQL). The migration in sqlite/schema.ts counts the same
- * way.
+ * The charge of an account for stored data: its bytes, counted once for the table and each index that contains them,
+ * plus the space of the engine and the other columns. Close to the growth of the database, and never less than half of
+ * it (sqlite/cost.test.ts, and a test of the same name for PostgreSQL). The migration in sqlite/schema.ts counts the
+ * same way.
  */
 
 /** A row of messages with its index entries, without account, message, and reason. */

@@ -110,7 +110,7 @@ export interface MessageStore {
    * returns in how many milliseconds each of their buckets will be full again. Undefined if it is down.
    */
   readonly spend?: (used: RateUsages) => Promise<RateUsages | undefined>;
-  /** What the store can do now, without I/O. */
+  /** The store's abilities now, without I/O. */
   state(): StoreHealth;
   /** Finishes accepted operations; rejects later ones as down. */
   close(): Promise<void>;
@@ -131,7 +131,7 @@ export interface RetentionOptions {
   readonly idempotencyMs: number;
 }
 
-/** What an account has used of its rate limits, in milliseconds of each rate. */
+/** An account's usage of its rate limits, in milliseconds of each rate. */
 export interface RateUsage {
   readonly requests: number;
   readonly bytes: number;

@@ -20,7 +20,7 @@ const HASH = 'a'.repeat(64);
 let keyClaims: Store<KeyClaim>;
 let apiKeys: Store<APIKey>;
 let namespaces: Store<KubeObject>;
-/** What the API server has, which the cache may not show. */
+/** The APIKey in the API server, which the cache may not show. */
 let served: APIKey | undefined;
 let requests: string[];
 let version = 1;

@@ -32,7 +32,7 @@ type DenialReason =
   | 'IssuerNotListed'
   | 'IssuerNotAllowed';
 
-/** What a decision depends on; the command `review` has only this part of an operator. */
+/** The inputs of a decision; the command `review` has only this part of an operator. */
 export interface DecisionBasis extends Pick<Operator, 'config'> {
   readonly places: Pick<Places, 'has'>;
   readonly stores: {

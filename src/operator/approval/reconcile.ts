@@ -41,7 +41,7 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
     const isApproved = isWithdrawable(config, request);
     if (!isApproved && (isDecided(request) || !isOurs(config, request))) return done();
     const decision = decide(operator, request);
-    // What the request contains is certain, and so is a claim that has moved: the API server confirms it. Everything
+    // The content of the request is certain, and so is a claim that has moved: the API server confirms it. Anything
     // else may be a cache that lags behind.
     const {reason} = decision;
     const isContent = reason === 'NotOneHost' || reason === 'SubjectNotAllowed';

@@ -86,7 +86,7 @@ export class CaAccounts {
     return Math.max(0, (this.#known.get(name)?.restsUntilMs ?? 0) - this.#clock.monotonic());
   }
 
-  /** What the last request showed; undefined: the CA answered. */
+  /** The failure of the last request; undefined: the CA answered. */
   report(name: string, why: string | undefined): void {
     const known = this.#known.get(name);
     if (!known) return;

@@ -15,7 +15,7 @@ export function publicKeyOf(csr: Buffer): Buffer {
   return Buffer.from(AsnConvert.serialize(certificationRequestInfo.subjectPKInfo));
 }
 
-/** What is wrong with the certificate, as the end of a sentence that begins with "The CA"; undefined: nothing. */
+/** The fault of the certificate, as the end of a sentence that begins with "The CA"; undefined: none. */
 export function problemOfChain(pem: string, csr: Buffer, host: string, nowMs: number): ChainProblem | undefined {
   let leaf: X509Certificate;
   try {

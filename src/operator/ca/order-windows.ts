@@ -9,7 +9,7 @@ import {Heap} from '../../base/heap.ts';
 /** With the defaults of the CRD. */
 export type CaLimits = Required<NonNullable<ACMEIssuerSpec['limits']>>;
 
-/** What an order draws on. */
+/** The budgets on which an order draws. */
 interface Draw {
   readonly host: string;
   readonly account: string;
@@ -29,7 +29,10 @@ export interface WaitingOrder extends Draw {
   readonly sinceMs: number;
 }
 
-/** What is used up: orders of the account at the CA, new hosts of the registrable domain, or orders of the host. */
+/**
+ * The budget that is used up: orders of the account at the CA, new hosts of the registrable domain, or orders of the
+ * host.
+ */
 export type Shortage = 'orders' | 'domain' | 'host';
 
 export interface PlannedOrder {
@@ -98,7 +101,7 @@ export function* decideOrders(
   return {now, later, left: counts.left()};
 }
 
-/** What the account could order now, without anything that waits. */
+/** The orders that the account could place now, if nothing waited. */
 export function* ordersLeft(placed: readonly PlacedOrder[], limits: CaLimits, nowMs: number) {
   return (yield* countsOf(placed, limits, nowMs)).left();
 }

@@ -45,7 +45,7 @@ export class Responders {
     this.#settings = settings;
   }
 
-  /** What to wait for; undefined: the CA may be told to validate. After half a minute, one silent replica is ignored. */
+  /** The cause of a wait; undefined: the CA may be told to validate. After half a minute, one silent replica is ignored. */
   async problem(api: Api, thumbprint: string): Promise<string | undefined> {
     const {clock} = this.#settings;
     if (this.#validFor === thumbprint && clock.monotonic() < this.#validUntilMs) return undefined;

@@ -1,5 +1,5 @@
 /**
- * What a claim records of the CA: the orders placed for its host, at most one of which is open, and why the last one
+ * The record of the CA on a claim: the orders placed for its host, at most one of which is open, and why the last one
  * failed. Only the operator writes claims, and they survive a crash, a change of leader, and a restore. Pure.
  */
 import {timestamp} from '../../api/conditions.ts';

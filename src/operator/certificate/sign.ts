@@ -58,7 +58,7 @@ const FORGOTTEN: ReadonlySet<string> = new Set(['malformed', 'unauthorized', 'ac
 const NOT_A_HOST =
   "An ACMEIssuer of Nameplate signs only for one host that the namespace of a tenant holds. Use an issuer of cert-manager for the platform's own certificates.";
 
-/** What this process remembers of a request; another process begins anew, which costs a request or two. */
+/** This process's memory of a request; another process begins anew, which costs a request or two. */
 interface Attempt {
   /** Not before this time, on the monotonic clock: our own writes trigger a reconcile immediately. */
   heldUntilMs: number;

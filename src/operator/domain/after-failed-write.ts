@@ -1,6 +1,6 @@
 /**
- * What a step of the reconcile reports if one of its writes failed. The step has decided nothing then, so these say
- * what is true without the write. They rethrow everything except refusals, outages, and pauses.
+ * The reports of a step of the reconcile after a failed write. The step has decided nothing then, so these report the
+ * state without the write. They rethrow everything except refusals, outages, and pauses.
  */
 import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {conditionAfter, lastCondition} from '../model/write-conditions.ts';

@@ -1,6 +1,6 @@
 /**
- * What delays a certificate: a pause after failures, and the CA's budget of orders. Each function returns undefined if
- * nothing does.
+ * The delays of a certificate: a pause after failures, and the CA's budget of orders. Each function returns undefined if
+ * there is none.
  */
 import {timestamp} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';

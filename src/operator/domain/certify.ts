@@ -32,7 +32,7 @@ import {type CertificateResult, heldBy, judgeHeld, type NextCertificate, nextOf,
 import type {Proof} from './verify.ts';
 import type {DomainView} from './view.ts';
 
-/** What must be in place before a certificate may be requested, in order; the first that is missing is named. */
+/** The prerequisites of a certificate request, in order; the first one that is missing is named. */
 interface CertificateGate {
   readonly proof: Proof;
   readonly claim: ClaimResult;

@@ -8,7 +8,7 @@ import type {DomainView} from './view.ts';
 const HOST = 'shop.example.com';
 const KNOWN_SINCE = 1000;
 
-/** What the Domain reads whose account is verified while another account holds the host. */
+/** The condition of a Domain whose account is verified while another account holds the host. */
 async function claimOf(verdict: Partial<Verdict>, startedAt = KNOWN_SINCE + 1, namespace = 'theirs'): Promise<string> {
   const context = {
     stores: {domains: new Map()},

@@ -42,7 +42,7 @@ export async function claimHost(context: Context, view: DomainView, {mayStart}: 
     ...(accountSince !== undefined && {accountSince}),
     ...(claim?.spec.failures && {failures: [...claim.spec.failures]}),
     ...(claim?.spec.orders && {orders: claim.spec.orders.map(order => ({...order}))}),
-    // What the CA knows of the host for its former holder: it is deactivated before anyone orders again.
+    // The CA's state of the former holder: it is deactivated before anyone orders for the host again.
     ...(claim?.spec.issuance && {
       issuance: structuredClone(claim.spec.issuance) as DomainClaim['spec']['issuance'] & object,
     }),

@@ -14,7 +14,7 @@ import {explainPause, explainRefusal, explainRetrying} from '../model/write-cond
 
 export type DomainCondition = DecidedCondition<DomainConditionType> & {reason: string};
 
-/** What a step of the reconcile decided. */
+/** The decision of a step of the reconcile. */
 export interface StepResult {
   readonly condition: DomainCondition;
   /** When the step must run again even if nothing changes. */
@@ -44,7 +44,7 @@ const {
 
 const IN_FORCE = ' Until then, its current spec applies.';
 
-/** What the Projects list instead. */
+/** The spec that the Projects list instead. */
 function explainChange(to: DesiredDomain | undefined): string {
   if (!to) return 'No Project lists this host anymore, so this Domain is to be deleted.';
   const {redirect, projectRef} = to.spec;
@@ -128,7 +128,7 @@ export const DnsVerified = {
   no: (reason: DnsReason, message: string) => dnsVerified(reason === 'Checking' ? 'Unknown' : 'False', reason, message),
   drifted: (since: string, message: string) =>
     dnsVerified('False', 'Drifted', `DNS has not pointed here since ${since}; the host is still served. ${message}`),
-  /** What `drifted` was given, if that is what the condition says. */
+  /** The time that `drifted` was given, if the condition has its reason. */
   driftedSince: (last: {reason: string; message: string} | undefined) =>
     last?.reason === 'Drifted' ? /since (\S+);/.exec(last.message)?.[1] : undefined,
 } as const;

@@ -17,7 +17,7 @@ export interface CertificateResult extends StepResult {
   readonly nextAttemptAtMs?: number;
 }
 
-/** What comes next, and what to report if the Secret holds no usable certificate. */
+/** The next attempt, and the report if the Secret holds no usable certificate. */
 export interface NextCertificate extends StepResult {
   readonly nextAttemptAtMs?: number;
   /** Continues "its renewal is failing:" and says what to do. */

@@ -71,7 +71,7 @@ export function reconcileDomain(operator: Operator): Reconcile {
   });
 }
 
-/** What a managed Domain is about to become; undefined if it is as its Projects list it. */
+/** The spec that a managed Domain is about to get; undefined if it is as its Projects list it. */
 function changeOf({stores, places}: Operator, {key, domain}: DomainView): DomainView['change'] {
   if (!isManaged(domain) || stores.projects.state !== 'synced') return undefined;
   const desired = desiredDomain(domain.spec.host, places.listing(key));

@@ -40,7 +40,7 @@ const UNEVENTFUL: ReadonlySet<string> = new Set([
   ...OUTAGES,
 ]);
 
-/** What the steps decided. */
+/** The decisions of the steps. */
 export interface Decided {
   readonly accepted: DomainCondition;
   readonly proof: StepResult;
@@ -210,7 +210,7 @@ const UNANSWERED: ReadonlySet<string> = new Set(['NameServersUnreachable', 'Chec
 /** Conditions whose messages quote name servers. */
 const QUOTING: ReadonlySet<string> = new Set(['DNSVerified', 'CAAAllowed']);
 
-/** The status without what rotating DNS answers can change: the evidence, and the messages that quote it. */
+/** The status without DNS evidence and the messages that quote it, for comparison: rotating answers change them. */
 function withoutEvidence({dns, conditions = [], ...rest}: DeepReadonly<DomainStatus>): unknown {
   const quotes = new Set(conditions.filter(({type}) => QUOTING.has(type)).map(({message}) => message));
   const outcomes = conditions.map(({message, ...condition}: DeepReadonly<Condition>) => ({

@@ -27,14 +27,14 @@ import {dropOtherRoutes} from './unpublish.ts';
 import {before, type DomainView} from './view.ts';
 
 export interface RouteResult extends StepResult {
-  /** What is in place; undefined if that is not what the Domain wants. */
+  /** The route that is in place; undefined if it is not the one that the Domain wants. */
   readonly publishes?: Pick<HostRoute, 'redirect'>;
 }
 
 /** How often to check whether what delays a route is gone. */
 const OBSTACLE_PAUSE_MS = 1000;
 
-/** What must be in place before the first route, in order. Changing an existing route requires only `accepted`. */
+/** The prerequisites of the first route, in order. Changing an existing route requires only `accepted`. */
 interface RouteGate {
   readonly accepted: DomainCondition;
   readonly claim: ClaimResult;

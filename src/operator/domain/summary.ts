@@ -23,7 +23,7 @@ const BLAME: readonly DomainConditionType[] = [
 /** Traffic continues, but a person must act. */
 const DEGRADING: ReadonlySet<string> = new Set(['Drifted', 'Forbidden']);
 
-/** What is in place stays, but Nameplate cannot renew or change it. */
+/** Everything stays in place, but Nameplate cannot renew or change it. */
 const FAILING: ReadonlySet<string> = new Set(['RenewalFailing', 'Refused']);
 
 export function readyOf(steps: Steps): DomainCondition {

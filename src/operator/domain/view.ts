@@ -1,4 +1,4 @@
-/** What the caches hold about one Domain, read once at the start of a reconcile. */
+/** The cached state of one Domain, read once at the start of a reconcile. */
 import {findCondition} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {addressType, type DnsCheck, formLabel, isApex, type ProofQuestion} from '../../dns/dns.ts';
@@ -31,7 +31,7 @@ export interface DomainView {
   readonly certificate: DeepReadonly<Certificate> | undefined;
   readonly secret: DeepReadonly<KubeObject> | undefined;
   readonly published: PublishedRoute | undefined;
-  /** What its Projects list instead, if the Domain is to change; undefined within it: to be deleted. */
+  /** The Domain that its Projects list instead, if it is to change; undefined within it: to be deleted. */
   readonly change?: {readonly to: DesiredDomain | undefined};
   /** The certificate names other hosts, too, but the route stays, because that harms nobody. */
   readonly isMisnamed?: boolean;
@@ -93,7 +93,7 @@ export function viewOf(
   };
 }
 
-/** What CAA records must allow: the identities of the CA that issues, and the platform's account there. */
+/** CAA records must allow these: the identities of the CA that issues, and the platform's account there. */
 function caaOf(
   {config, stores}: Operator,
   certificate: DeepReadonly<Certificate> | undefined,

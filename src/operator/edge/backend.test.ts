@@ -6,7 +6,7 @@ import type {Operator} from '../state/context.ts';
 import {slimService} from '../state/slim.ts';
 import {explainNoBackend, findBackend} from './backend.ts';
 
-/** What a Project reports if its Service has this spec. */
+/** The report of a Project if its Service has this spec. */
 function told(spec: NonNullable<Service['spec']>, port: string | number = 80) {
   const services = new Store<Service>({onHandlerError: () => undefined});
   services.upsert(slimService({apiVersion: 'v1', kind: 'Service', metadata: {name: 'shop', namespace: 'a'}, spec}));

@@ -1,4 +1,4 @@
-/** What a route needs: the Service and port of a Project, and the platform's edge. */
+/** The requirements of a route: the Service and port of a Project, and the platform's edge. */
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {backendName} from '../model/derived-names.ts';

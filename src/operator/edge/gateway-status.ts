@@ -1,4 +1,4 @@
-/** What a Gateway's controller says about the objects of a host. Pure. */
+/** The report of a Gateway's controller on the objects of a host. Pure. */
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import type {RouteVerdict} from '../model/edge-provider.ts';
 import {cut} from '../state/slim.ts';
@@ -52,7 +52,7 @@ export function statusOf(object: KubeObject): unknown {
   };
 }
 
-/** What the Gateway's controller says about the generation of this object; others' entries do not count. */
+/** The report of the Gateway's controller on the generation of this object; others' entries do not count. */
 export function verdictOn(object: DeepReadonly<KubeObject>, controller: string | undefined): RouteVerdict {
   const {kind, metadata} = object;
   if (kind === LISTENER_SET.kind) {

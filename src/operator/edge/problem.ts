@@ -1,4 +1,4 @@
-/** What the edge lacks concerns the operator as a whole: it is reported once, and routed hosts keep their state. */
+/** A problem of the edge concerns the operator as a whole: it is reported once, and routed hosts keep their state. */
 import type {Registry} from 'prom-client';
 import {metricsIn} from '../../base/metrics.ts';
 import type {EdgeProvider} from '../model/edge-provider.ts';

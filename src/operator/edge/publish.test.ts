@@ -108,7 +108,7 @@ function publish(host: string, port = 80, redirect?: HostRoute['redirect']) {
   return publishRoute(context, route);
 }
 
-/** What a host has whose Service had another port until now. Returns the name of the former Service. */
+/** The route of a host whose Service had another port until now. Returns the name of the former Service. */
 function putFormerRoute(host: string): string {
   const name = routeName(NAMESPACE, host);
   const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};

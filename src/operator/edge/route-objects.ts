@@ -61,7 +61,7 @@ export function backendService({namespace, backend}: HostRoute): RouteObject {
 }
 
 /**
- * What a host's cached route objects publish now; undefined if they publish nothing. A partial change counts as a
+ * The route that a host's cached objects publish now; undefined if they publish nothing. A partial change counts as a
  * redirect, so that no other host redirects to one that may redirect.
  */
 export function publishedRoute(

@@ -1,6 +1,6 @@
 /**
  * Whether cert-manager works: its controller renews a Lease, and says something about each new Certificate within a
- * second. Other objects do not show it, because nothing changes while nothing is due. What is wrong concerns the
+ * second. Other objects do not show it, because nothing changes while nothing is due. A fault concerns the
  * operator as a whole, and hosts that wait for a certificate.
  */
 import type {Logger} from 'pino';

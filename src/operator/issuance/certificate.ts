@@ -42,7 +42,7 @@ export function buildCertificate(intent: CertificateIntent): Certificate {
   return model.toJSON() as Certificate;
 }
 
-/** What certificate a Secret holds: one for only the host, or one that names others. */
+/** The certificate in a Secret: one for only the host, or one that names others. */
 export type Certified =
   | {readonly kind: 'nothing'}
   | {readonly kind: 'host'}
@@ -78,7 +78,7 @@ export function certifiedBy(secret: DeepReadonly<KubeObject> | undefined, host: 
   return {kind: 'others', names: names.slice(0, MAX_NAMES_LENGTH).replace(/[^ -~]/g, '?')};
 }
 
-/** What the Secret holds, by the clock. No condition of another controller says that a certificate is usable. */
+/** The certificate in the Secret, by the clock. No condition of another controller says that a certificate is usable. */
 export type HeldCertificate =
   | {readonly kind: 'nothing'}
   | {readonly kind: 'misnamed'; readonly names: string}
@@ -155,7 +155,7 @@ function nextChangeMs(held: HeldCertificate, nowMs: number): number | undefined 
   return nowMs < held.overdueAtMs ? held.overdueAtMs : held.notAfterMs;
 }
 
-/** What cert-manager is doing about a certificate. It only explains what comes next. */
+/** The progress of cert-manager with a certificate. It only explains the next step. */
 export type Attempt =
   | {readonly kind: 'none'}
   | {readonly kind: 'failed'; readonly why: string}

@@ -1,4 +1,6 @@
-/** What keeps all certificates from being issued is reported once, as a warning and a metric of the operator. */
+/**
+ * A problem that keeps all certificates from being issued is reported once, as a warning and a metric of the operator.
+ */
 import type {Registry} from 'prom-client';
 import {findCondition} from '../../api/conditions.ts';
 import {metricsIn} from '../../base/metrics.ts';
@@ -59,7 +61,7 @@ export function acmeNotReady(name: string, {status}: DeepReadonly<ACMEIssuer>): 
   return failing && `The platform's ACMEIssuer ${name} is not ready: ${failing.message.replace(/[.\s]+$/, '')}.`;
 }
 
-/** What an issuer that is not ready says; undefined if it is ready, or has not said. */
+/** The message of an issuer that is not ready; undefined if it is ready, or has none. */
 export function notReady(kind: string, name: string, issuer: DeepReadonly<Issuer>): string | undefined {
   const ready = findCondition(issuer.status?.conditions, 'Ready');
   if (ready?.status !== 'False') return undefined;

@@ -1,4 +1,4 @@
-/** What a certificate request contains, and how far it has progressed. */
+/** The content of a certificate request, and its progress. */
 import {GROUP} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {OperatorConfig} from './config.ts';
@@ -56,7 +56,7 @@ export function isSettled({status}: Request): boolean {
 }
 
 /**
- * What the subject has besides a common name, such as `O`; undefined if nothing. An issuer may copy the subject into
+ * An attribute of the subject besides a common name, such as `O`; undefined if none. An issuer may copy the subject into
  * the certificate, and a server that trusts the issuer may read an organization as a group.
  */
 export function requestedAttribute(request: Request): string | undefined {

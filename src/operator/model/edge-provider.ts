@@ -70,8 +70,8 @@ interface Pending {
 }
 
 /**
- * What the edge says about the objects of a route, as they were written last. `what`: the object, as kind and name.
- * `note`: what the platform should know even so; a sentence that begins with a space.
+ * The edge's report on the objects of a route, as they were written last. `what`: the object, as kind and name.
+ * `note`: a remark for the platform even so; a sentence that begins with a space.
  */
 export type RouteVerdict =
   | {readonly kind: 'accepted'; readonly note?: string}
@@ -95,7 +95,7 @@ export interface EdgeProvider {
   readonly exclusive?: ResourceType;
   /**
    * An object of the route that the edge has not read since its last change. An object of the exclusive kind takes the
-   * host from all others, so it must not come before the edge knows what refers to it. Absent: there is no such kind.
+   * host from all others, so publish it only after the edge has read the attached routes. Absent: there is no such kind.
    */
   unread?(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): Pending | undefined;
   /** The kinds of the routes that cert-manager creates for HTTP-01 on this edge. */
@@ -115,8 +115,8 @@ export interface EdgeProvider {
   /** The names of the Services to which an object of a route sends requests. */
   backends(object: DeepReadonly<KubeObject>): string[];
   /**
-   * What else an object of a route refers to, as "kind/name". Each must be at the edge before the object refers to it,
-   * and for as long as it does. Absent: nothing.
+   * Other objects to which an object of a route refers, as "kind/name". Each must be at the edge before the object
+   * refers to it, and for as long as it does. Absent: nothing.
    */
   refersTo?(object: DeepReadonly<KubeObject>): string[];
   /** A merge patch after which the object matches no request; undefined if it matches none already. */

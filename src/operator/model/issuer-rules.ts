@@ -10,7 +10,7 @@ import type {IssuerSpec} from './kinds.ts';
 
 type ListedServers = CertificatesConfig['tenantIssuers']['servers'];
 
-/** What is wrong with the Issuer, as the end of a sentence that begins with its name; undefined if nothing is wrong. */
+/** The fault of the Issuer, as the end of a sentence that begins with its name; undefined if it has none. */
 export function issuerProblem(spec: DeepReadonly<IssuerSpec>, servers: ListedServers): string | undefined {
   const {acme, ca, selfSigned, vault, venafi, ...others} = spec;
   const [unknown] = Object.keys(others);

@@ -1,4 +1,4 @@
-/** What a condition says after a write that failed. */
+/** Conditions after a write that failed. */
 import {type Condition, type DecidedCondition, findCondition} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {classifyFailure} from '../../runtime/kube/errors.ts';
@@ -43,7 +43,7 @@ export function conditionAfter<C extends {readonly reason: string}>(failure: unk
   return last;
 }
 
-/** The last condition, unless it speaks of an earlier spec: repeated, it would claim to speak of this one. */
+/** The last condition, if it observed this generation of the spec. */
 export function lastCondition<Type extends string>(
   type: Type,
   conditions: readonly DeepReadonly<Condition>[] | undefined,

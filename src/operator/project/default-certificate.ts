@@ -29,7 +29,7 @@ import {ProjectReady} from './conditions.ts';
 interface CertificateProgress {
   /** Why the default host does not have its own certificate yet, so it is not published. */
   readonly missing?: DecidedCondition | undefined;
-  /** What to report although the default host is published. */
+  /** A problem to report although the default host is published. */
   readonly trouble?: DecidedCondition | undefined;
   /** As in `Contested`. */
   readonly note?: string;
@@ -110,7 +110,7 @@ interface Judged {
   readonly isKept: boolean;
   readonly isPublished: boolean;
   readonly nowMs: number;
-  /** What the CA said of the last order, while the next one waits. */
+  /** The CA's problem with the last order, while the next one waits. */
   readonly problem: DeepReadonly<Issuance['problem']>;
   /** Why cert-manager issues nothing now. */
   readonly outage: string | undefined;

@@ -100,7 +100,7 @@ function readyOf(publication: Publication, host: string, note: string): DecidedC
 }
 
 /**
- * What is reported if a write failed. A published project stays Ready, whatever the API server says about the write.
+ * The report after a write that failed. A published project stays Ready, whatever the API server says about the write.
  */
 export function failedPublication(
   {stores, edge}: Operator,

@@ -26,7 +26,7 @@ export interface Dependency {
   subscribe(handler: () => void): void;
 }
 
-/** What every reconcile of the operator needs. */
+/** The context of every reconcile of the operator. */
 export interface Operator {
   readonly config: OperatorConfig;
   readonly names: DerivedNames;
@@ -57,5 +57,5 @@ export interface Operator {
 /** The API server, within one reconcile. */
 export type ApiAccess = Pick<ReconcileContext, 'client' | 'signal'>;
 
-/** What the steps of one reconcile need. */
+/** The context of the steps of one reconcile. */
 export interface Context extends Operator, ApiAccess {}

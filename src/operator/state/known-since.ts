@@ -32,8 +32,7 @@ export class KnownSince {
   }
 
   /**
-   * What is left of a wait that began at `recordedMs`, in milliseconds since the epoch, and at the first call at the
-   * latest.
+   * The remaining wait, from `recordedMs` (milliseconds since the epoch) or from the first call, whichever is earlier.
    */
   leftMs(id: string, recordedMs: number, waitMs: number): number {
     return Math.min(recordedMs + waitMs - this.#clock.now(), waitMs - this.ageMs(id));

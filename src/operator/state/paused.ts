@@ -42,7 +42,9 @@ export function isPausedNamespace({config, stores}: Basis, name: string): boolea
   return config.controller.paused || (namespace !== undefined && hasPause(namespace));
 }
 
-/** What builds or changes must write through this: each write throws `PausedError` if `isPaused`. */
+/**
+ * Every step that creates or changes something must write through this: each write throws `PausedError` if `isPaused`.
+ */
 export function heldBack(context: Context, isPaused: boolean): Context {
   return isPaused ? {...context, client: withoutWrites(context.client)} : context;
 }

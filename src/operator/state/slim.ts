@@ -1,5 +1,5 @@
 /**
- * What caches keep of the objects that tenants write: at most a few KiB of each. An object may have 256 KiB of
+ * The parts of tenants' objects that caches keep: at most a few KiB of each. An object may have 256 KiB of
  * annotations and 1.5 MiB in total, and a tenant may have any number of objects. An object that is cached this way must
  * be patched, never replaced.
  */
@@ -158,7 +158,10 @@ function statusOf({conditions, ...times}: CertificateStatus): CertificateStatus 
   return kept;
 }
 
-/** What was applied to a route is compared; of its status, only what the edge provider reads is kept. */
+/**
+ * Keeps the spec of a route, which is compared with the intent, and the part of its status that the edge provider
+ * reads.
+ */
 export function slimRoute(
   route: KubeObject & {status?: unknown},
   statusOf: (object: KubeObject) => unknown = () => undefined,
@@ -261,7 +264,7 @@ export function undecidedPart(request: CertificateRequest, config: OperatorConfi
   };
 }
 
-/** What a decision depends on. */
+/** Keeps the inputs of a decision. */
 export function slimCertificateRequest(request: CertificateRequest): CertificateRequest {
   const {request: text, isCA, usages, username} = request.spec;
   const conditions = conditionsOf(request, REQUEST_CONDITIONS);

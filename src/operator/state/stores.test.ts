@@ -43,7 +43,7 @@ const MANY = 4000;
 const many = <T>(element: (index: number) => T): T[] => Array.from({length: MANY}, (_, index) => element(index));
 const CONDITION = {status: 'True', reason: LARGE, message: LARGE, lastTransitionTime: '2026-11-21T12:00:00Z'};
 const STATUS = {conditions: ['Ready', 'Other'].map(type => ({...CONDITION, type})), hoard: LARGE};
-/** What a tenant may write in each kind if its schema sets no limit. */
+/** Content that a tenant may write in each kind if its schema sets no limit. */
 const HOARDS: Readonly<Record<string, Record<string, unknown>>> = {
   Service: {
     spec: {

@@ -54,7 +54,7 @@ export interface Stores {
   readonly certificates: ReadonlyStore<kinds.Certificate>;
   /** Without those that are settled. */
   readonly certificateRequests: ReadonlyStore<kinds.CertificateRequest>;
-  /** Those that a dry run judges; undefined otherwise. */
+  /** The requests that a dry run judges; undefined otherwise. */
   readonly dryRunRequests: ReadonlyStore<kinds.CertificateRequest> | undefined;
   readonly issuers: ReadonlyStore<kinds.Issuer>;
   readonly clusterIssuers: ReadonlyStore<kinds.Issuer>;

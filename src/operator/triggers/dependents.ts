@@ -1,6 +1,7 @@
 /**
  * Which Projects and Domains a change to a Service or a Project concerns: at most as many as the plan allows, because a
- * tenant may create any number. Those that are refused for another reason are requeued when that reason changes.
+ * tenant may create any number. A Project or Domain that is refused for another reason is requeued when that reason
+ * changes.
  */
 import {keyOf} from '../../runtime/kube/object.ts';
 import {INDEX, type Stores} from '../state/stores.ts';

@@ -49,7 +49,10 @@ function holding({spec: {account, namespace, releasedAt}}: DeepReadonly<DomainCl
   return releasedAt === undefined ? {account, namespace} : undefined;
 }
 
-/** What we read of it has changed, or it is new or being deleted: the cache keeps no other labels and annotations. */
+/**
+ * Its cached metadata has changed, or it is new or being deleted: the cache keeps only labels and annotations that we
+ * read.
+ */
 export function isRelabeled({type, object, old}: Delta<KubeObject>): boolean {
   const {labels, annotations, deletionTimestamp} = object.metadata;
   return (

@@ -10,9 +10,9 @@ import {MAX_REDIRECTS} from '../state/redirect-chain.ts';
 import {INDEX} from '../state/stores.ts';
 
 /**
- * The hosts, and those whose redirects point to them through at most as many hosts as a chain may have. A Domain that
- * is refused before its redirect is judged is traversed, but not included: a change therefore requeues no more Domains
- * than the plan allows, no matter how many a tenant has created manually.
+ * The hosts, and those whose redirects point to them through at most as many hosts as a chain may have. Walks through
+ * refused Domains without including them: a change therefore requeues no more Domains than the plan allows, no matter
+ * how many a tenant has created manually.
  */
 export function withRedirectsTo(
   domains: Pick<ReadonlyStore<Domain>, 'byIndex'>,

@@ -41,14 +41,14 @@ interface Missing {
 
 /**
  * Writes what we want of an object: creates it, or changes it by merge patch at the resourceVersion that was read.
- * Sends nothing if the object already is as wanted: if its annotation has the hash of the intent (an earlier one may
- * have had more), and if it has every field that we set (to revert foreign edits).
+ * Sends nothing if the annotation has the hash of the intent (an earlier one may have had more), and every field that we
+ * set is intact (otherwise, it reverts foreign edits).
  *
- * Also sends nothing while `corrections` pauses the object, which is then not as wanted.
+ * Also sends nothing while `corrections` pauses the object, which then differs from the intent.
  *
- * What others set stays: finalizers, owner references, labels, annotations, and fields of the spec (or `data`) that we
- * do not name. The content of the fields that we name is replaced. Labels and annotations with the prefix of the hash
- * annotation are ours, and null in the intent removes a field.
+ * Fields that others set stay: finalizers, owner references, labels, annotations, and fields of the spec (or `data`)
+ * that we do not name. The content of the fields that we name is replaced. Labels and annotations with the prefix of
+ * the hash annotation are ours, and null in the intent removes a field.
  */
 export async function applyIfChanged<T extends KubeObject>(
   client: KubeClient,

@@ -43,7 +43,7 @@ export interface ReflectorOptions<T extends KubeObject> extends Selector {
 }
 
 /**
- * What to do next.
+ * The next step.
  * - `sync`: get all objects, streamed if the server can (WatchList, KEP-3157), otherwise listed page by page.
  * - `watch`: continue from a resourceVersion. `suspect`, after a failure: the server may have been restored since.
  */

@@ -26,7 +26,7 @@ export interface Delta<T extends KubeObject> {
 
 type DeltaHandler<T extends KubeObject> = (delta: Delta<T>) => void;
 
-/** What reconciles read. All of it is synchronous and in memory. Keys are "namespace/name" or "name". */
+/** The objects that reconciles read, synchronously and from memory. Keys are "namespace/name" or "name". */
 export interface ReadonlyStore<T extends KubeObject> {
   readonly state: StoreState;
   readonly size: number;
@@ -123,7 +123,7 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
     await this.#until(() => this.#state !== 'syncing', signal);
   }
 
-  /** What must happen before this store shows a new write. Undefined if the store does not hold such objects. */
+  /** The event that must precede a new write in this store. Undefined if the store does not hold such objects. */
   expect(write: WriteRecord): Expectation | undefined {
     const epoch = this.#epoch;
     if ('deletedUid' in write) return {epoch, key: write.key, deletedUid: write.deletedUid};

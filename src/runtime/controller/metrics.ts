@@ -14,7 +14,7 @@ export interface ControllerMetrics {
   readonly retries: Counter<QueueLabel>;
   readonly queueSeconds: Histogram<QueueLabel>;
   readonly workSeconds: Histogram<QueueLabel>;
-  /** What each controller does, by its name; read when metrics are collected, because it changes with every key. */
+  /** The activity of each controller, by its name; read when metrics are collected, because it changes with every key. */
   readonly loads: Map<string, () => ControllerLoad>;
 }
 

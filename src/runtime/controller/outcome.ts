@@ -1,5 +1,5 @@
 /**
- * What happens to a key after its reconcile. Throwing means `retry` with the thrown error.
+ * The outcome for a key after its reconcile. Throwing means `retry` with the thrown error.
  *
  * - `done`: there is nothing more to do until something changes.
  * - `after`: reconcile again in `ms` milliseconds even if nothing changes. Resets the backoff.

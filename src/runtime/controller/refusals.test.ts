@@ -6,7 +6,7 @@ import {Refusals} from './refusals.ts';
 
 let refusals: Refusals;
 let told: string[];
-/** What the next reconcile throws. */
+/** The error that the next reconcile throws. */
 let failure: Error | undefined;
 let reconcile: () => ReturnType<Reconcile>;
 

@@ -127,7 +127,7 @@ export function describe(exchange: ApiRequest): string {
 
 const TYPED = [ApiError, FencedError, TransportError, TooLargeError];
 
-/** What to throw: a typed error as it is, the caller's reason if the caller aborted, otherwise a `TransportError`. */
+/** The error to throw: a typed one as it is, the caller's reason if the caller aborted, otherwise a `TransportError`. */
 export function failure(call: string, error: unknown, caller?: AbortSignal): unknown {
   if (TYPED.some(type => error instanceof type)) return error;
   return caller?.aborted ? caller.reason : new TransportError(call, error);

@@ -60,7 +60,10 @@ function load(path: string | undefined): KubeConfig {
   return config;
 }
 
-/** What `applyToHTTPSOptions` sets for Node's https: TLS material, headers, and `auth` for basic authentication. */
+/**
+ * The options that `applyToHTTPSOptions` sets for Node's https: TLS material, headers, and `auth` for basic
+ * authentication.
+ */
 interface HttpsOptions extends TlsMaterial {
   headers?: Record<string, string>;
   auth?: string;

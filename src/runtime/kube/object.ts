@@ -67,7 +67,7 @@ export type DeepReadonly<T> = T extends (infer E)[]
     ? {readonly [K in keyof T]: DeepReadonly<T[K]>}
     : T;
 
-/** What we want of an object: its identity and the fields that we set. */
+/** Our intent for an object: its identity and the fields that we set. */
 export type Intent<T extends KubeObject> = DeepReadonly<
   KubeObject & Partial<Omit<T, 'apiVersion' | 'kind' | 'metadata'>>
 >;

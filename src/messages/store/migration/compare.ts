@@ -17,8 +17,8 @@ interface Permissions {
 export const NO_CHANGE: Permissions = {message: () => false, key: () => false};
 
 /**
- * What the sweeps of pods do, and those of SQLite will do again. No client can delete anything, or change a finished
- * message. `now` as PostgreSQL has it: a lease that has not ended was given back by a client.
+ * The changes that the sweeps of pods make, and those of SQLite will make again. No client can delete anything, or
+ * change a finished message. `now` as PostgreSQL has it: a lease that has not ended was given back by a client.
  */
 export function sweptUntil(now: number): Permissions {
   return {

@@ -32,7 +32,7 @@ const IN_USE = 'the PostgreSQL database is in use: it has accounts that were not
 const MIGRATED_BEFORE =
   'messages were migrated to this database before. If they are those of this platform, set messages.postgres.migrate to false. Otherwise, use a new, empty database';
 
-/** What was done, for people. */
+/** A summary for people. */
 export type Report = string;
 
 interface MigrationOptions {

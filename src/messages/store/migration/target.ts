@@ -1,4 +1,4 @@
-/** What the migration writes to PostgreSQL, and reads back. */
+/** The data that the migration writes to PostgreSQL, and reads back. */
 import {keyCost, messageCost} from '../cost.ts';
 import type {Session} from '../postgres/session/session.ts';
 import type {KeyRow, MessageRow, Source} from './source.ts';

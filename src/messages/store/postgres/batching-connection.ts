@@ -29,9 +29,9 @@ export const BATCH_BYTES = 4 << 20;
 const RECONNECT: BackoffPolicy = {initialMs: 100, maxMs: 2000, factor: 2, jitter: 0.5};
 
 /**
- * A connection to PostgreSQL, and the operations that wait for it. What arrives while a batch is being committed joins
- * it, if its locks are enough, or forms the next one. On an idle connection, the first operation is sent without waiting
- * for others.
+ * A connection to PostgreSQL, and the operations that wait for it. An operation that arrives while a batch is being
+ * committed joins it, if its locks are enough, or the next one. On an idle connection, the first operation is sent
+ * without waiting for others.
  */
 export class BatchingConnection {
   readonly #options: BatchingConnectionOptions;

@@ -1,4 +1,4 @@
-/** What the pods together have let each account use of its rate limits. */
+/** The part of its rate limits that all pods together have let each account use. */
 import type {RateUsage, RateUsages} from '../store.ts';
 import type {Session} from './session/session.ts';
 

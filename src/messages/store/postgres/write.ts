@@ -11,7 +11,7 @@ import {lockMessages, Settlements} from './settle.ts';
 export interface WriteOptions {
   readonly rules: StoreRules;
   readonly ids: MessageIds;
-  /** Called as soon as the locks are held. What it adds to the batch gets a time from shortly before it arrived. */
+  /** Called as soon as the locks are held. An operation that it adds gets a time from shortly before its arrival. */
   readonly join?: Join;
 }
 

@@ -111,7 +111,7 @@ export class Submissions {
     return this.#idle.promise;
   }
 
-  /** The engine is gone: rejects all waiting and future operations. What a write at the engine has done is unknown. */
+  /** The engine is gone: rejects all waiting and future operations. The result of a write at the engine is unknown. */
   fail(error: Error): void {
     this.#gone = error;
     const refused = (refusal: StoreRefusal): OperationResult => ({ok: false, refusal, problem: error.message});

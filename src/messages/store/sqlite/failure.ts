@@ -11,7 +11,7 @@ export class CommitError extends Error {
   }
 }
 
-/** What an error of SQLite or the file system means for writes. */
+/** The meaning of an error of SQLite or the file system for writes. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof CommitError) return failureOf(error.cause);
   const {errcode, code, message} = error as {errcode?: number; code?: string; message?: string};

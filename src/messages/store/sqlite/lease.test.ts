@@ -1,4 +1,7 @@
-/** What a hostile account can make the shared transaction do: counted in rows, and by the plans of the statements. */
+/**
+ * The work that a hostile account can cause in the shared transaction: counted in rows, and by the plans of the
+ * statements.
+ */
 import {DatabaseSync} from 'node:sqlite';
 import {expect, test} from 'vitest';
 import {AccountBytes} from './account-bytes.ts';

@@ -10,14 +10,14 @@ const REFUSALS: Readonly<Record<string, StoreRefusal>> = {
 
 const READ_ONLY = '25006'; // read_only_sql_transaction
 
-/** What a failure means for a transaction whose COMMIT was not sent: nothing was done. */
+/** A failure of a transaction whose COMMIT was not sent: nothing was done. */
 export function refused(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   const {code = '', message = String(error)} = error as {code?: string; message?: string};
   return new StoreError(REFUSALS[code] ?? 'down', describe(code, message), {cause: error});
 }
 
-/** What a failure means once COMMIT was sent. */
+/** A failure once COMMIT was sent. */
 export function unknownOutcome(error: unknown): StoreError {
   const {code = '', message = String(error)} = error as {code?: string; message?: string};
   return new StoreError('unknown', `no certain answer to COMMIT: ${describe(code, message)}`, {cause: error});

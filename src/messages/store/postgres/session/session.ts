@@ -29,7 +29,7 @@ export interface SessionOptions extends ConnectionOptions {
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** What a transaction did, and whether an answer to it needs the wait for its durability. */
+/** The result of a transaction, and whether an answer to it needs the wait for its durability. */
 export interface Done<T> {
   readonly value: T;
   /** False if it neither wrote nor answers for an earlier write. */
@@ -124,7 +124,7 @@ export class Session implements Disposable {
 
   /**
    * Statements that only read. Then waits as a write does, which proves two things: all that they have seen is
-   * durable, and this server was still the primary, because a standby that a failover has cut off it confirms nothing.
+   * durable, and this server was still the primary, because a primary that a failover has cut off gets no confirmation.
    */
   async read<T>(statements: () => Promise<T>): Promise<T> {
     this.#begin();
@@ -231,7 +231,7 @@ export class Session implements Disposable {
    *
    * With a synchronous standby, the end of the wait does not prove it: emptying synchronous_standby_names ends all waits
    * as if a standby had answered, and nobody waits before the checkpointer, too, has loaded the names that the session
-   * has. What the standbys report proves it. If one confirmed it and is gone, another one can.
+   * has. The report of the standbys proves it. If one confirmed it and is gone, another one can.
    */
   async #becomeDurable(answerMs: number = ANSWER_MS): Promise<void> {
     const isSynchronous = this.#durability === 'synchronous-standby';

@@ -1,4 +1,4 @@
-/** What an acknowledgment means, and what the settings of PostgreSQL must be for it to be true. */
+/** The meaning of an acknowledgment, and the settings of PostgreSQL that it requires. */
 
 /**
  * - synchronous-standby: an answer waits until the write is on the disk of a standby too.
@@ -25,7 +25,7 @@ export interface Settings {
   readonly sees: boolean;
 }
 
-/** What is known once the wait of a WRITE has ended. */
+/** The facts that are known once the wait of a WRITE has ended. */
 export interface Confirmed extends Settings {
   /** How many of the standbys that COMMIT waits for have the WRITE on disk. */
   readonly confirmed: number;
@@ -96,8 +96,8 @@ export function isConfirmed({names, confirmed}: Pick<Confirmed, 'names' | 'confi
 }
 
 /**
- * What a role or a database may set differently. Only index scans in fixed plans: the cost of a statement must not
- * depend on statistics, which are always old in a queue. The pod itself limits how long it waits for an answer.
+ * Settings that a role or a database may set differently. Only index scans in fixed plans: the cost of a statement must
+ * not depend on statistics, which are always old in a queue. The pod itself limits how long it waits for an answer.
  */
 const SESSION: Readonly<Record<string, string>> = {
   search_path: 'nameplate',

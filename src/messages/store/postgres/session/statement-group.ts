@@ -23,7 +23,7 @@ export class StatementGroup extends Query {
   readonly #executions: readonly Execution[];
   /** The names that the server knows, unless a statement fails that was sent before. */
   readonly #prepared: Set<string>;
-  /** Those of them that this group adds. */
+  /** The statements that this group adds. */
   readonly #added: string[] = [];
 
   /** `done` gets the results in the order of the statements, or the error of the first that failed. */
