@@ -22,6 +22,7 @@ import {watchEdge} from './edge/problem.ts';
 import {traefik} from './edge/traefik.ts';
 import {CertManager} from './issuance/cert-manager.ts';
 import {watchIssuance} from './issuance/issuance-problem.ts';
+import {watchRefusedRenewals} from './issuance/refused-renewals.ts';
 import {watchDomains} from './metrics.ts';
 import type {OperatorConfig} from './model/config.ts';
 import {challengeHost, DerivedNames} from './model/derived-names.ts';
@@ -129,6 +130,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     checkPromises({config, client, clusterIssuers: stores.clusterIssuers, registry, logger}),
     watchEdge(edge, stores, registry),
     watchIssuance({config, stores, certManager, registry}),
+    watchRefusedRenewals({config, stores, clock, registry}),
     () => manager.warning(),
     () => prober.problem(),
   ];

@@ -74,10 +74,13 @@ test.each([
     metadata: {name: ''},
     ...(spec && {spec}),
   };
+  const platform = {baseDomain: 'apps.test'} as OperatorConfig['platform'];
   const cached = new Map(
-    ['letsencrypt', 'tenants', 'own', 'unlisted'].map(name => [name, slimClusterIssuer({...issuer, metadata: {name}})]),
+    ['letsencrypt', 'tenants', 'own', 'unlisted'].map(name => [
+      name,
+      slimClusterIssuer({...issuer, metadata: {name}}, {platform} as OperatorConfig),
+    ]),
   );
-  const platform = {baseDomain: 'apps.test'};
   const found = issuerProblems({platform, certificates} as unknown as OperatorConfig, cached);
   expect(found).toEqual(reported.map(name => expect.stringMatching(`^ClusterIssuer ${name} speaks ACME.* apps.test`)));
 });

@@ -82,7 +82,9 @@ interface CertificateCondition {
 /** https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.Certificate */
 export interface Certificate extends KubeObject {
   spec: {
+    commonName?: string;
     dnsNames?: string[];
+    ipAddresses?: string[];
     secretName: string;
     issuerRef: {name: string; kind?: string; group?: string};
   };
@@ -116,8 +118,10 @@ export interface Issuer extends KubeObject {
   spec?: IssuerSpec;
   /** Not part of the API: why the Issuer of a namespace is not used, judged once when it is cached. */
   problem?: string | undefined;
-  /** Not part of the API: whether cert-manager solves challenges for the ClusterIssuer, judged once when it is cached. */
+  /** Not part of the API: whether cert-manager solves challenges for it, judged once when it is cached. */
   speaksAcme?: boolean;
+  /** Not part of the API: whether that is possible below the platform's own domain, through DNS-01. */
+  solvesInBaseDomain?: boolean;
   /** Not part of the API: whether it signs each certificate with the certificate's own key. */
   isSelfSigned?: boolean;
   status?: {conditions?: CertificateCondition[]};
@@ -129,7 +133,7 @@ interface ServerTrust {
 }
 /** The parts that name a server. */
 export interface IssuerSpec {
-  acme?: object;
+  acme?: {server?: string; solvers?: {http01?: object; dns01?: object; selector?: {dnsZones?: string[]}}[]};
   ca?: object;
   selfSigned?: object;
   vault?: ServerTrust & {server: string};

@@ -13,6 +13,7 @@ import {MAX_CHARACTERS} from '../model/csr.ts';
 import {routeNameIn} from '../model/derived-names.ts';
 import {issuerProblem} from '../model/issuer-rules.ts';
 import type {Certificate, CertificateRequest, Issuer, Service, ServicePort} from '../model/kinds.ts';
+import {orderedNames, solvesByDns} from '../model/refused-renewals.ts';
 
 const LABELS: ReadonlySet<string> = new Set<string>(Object.values(LABEL));
 /** Our own, those on routes that the edge reads, and those in which cert-manager records the names in a Secret. */
@@ -28,6 +29,7 @@ const MAX_MESSAGE = 1024;
 /** In characters of JSON. */
 const MAX_OWNERS = 4096;
 const MAX_FINALIZERS = 1024;
+const MAX_NAMES = 1024;
 export const MAX_SERVICE = 4096;
 
 /**
@@ -143,6 +145,18 @@ export function slimCertificate(certificate: Certificate): Certificate {
   return {apiVersion, kind, metadata, spec: withSharedParts(spec), status: statusOf(status)};
 }
 
+/** Of a Certificate that is not the operator's own: whether it can be renewed, and when it expires. */
+export function slimOtherCertificate(certificate: Certificate): Certificate {
+  const {apiVersion, kind, metadata} = slimMetadata(certificate);
+  const names = orderedNames(certificate.spec).map(name => cut(name));
+  const {notAfter} = certificate.status ?? {};
+  return {
+    ...{apiVersion, kind, metadata},
+    spec: {secretName: '', issuerRef: issuerRefOf(certificate), dnsNames: atMost(names, MAX_NAMES)},
+    ...(notAfter !== undefined && {status: {notAfter}}),
+  };
+}
+
 type CertificateStatus = NonNullable<Certificate['status']>;
 
 /** Of the condition Ready, which every issued certificate has, only the status is read, and why it is not True. */
@@ -231,13 +245,14 @@ function conditionsOf({status}: Issuer | CertificateRequest, types: readonly str
 
 function slimIssuer(issuer: Issuer): Issuer {
   const {apiVersion, kind, metadata} = slimMetadata(issuer);
-  const isSelfSigned = issuer.spec?.selfSigned !== undefined;
-  const status = {conditions: conditionsOf(issuer, ['Ready'])};
-  return {apiVersion, kind, metadata, ...(isSelfSigned && {isSelfSigned}), status};
+  const {selfSigned, acme} = issuer.spec ?? {};
+  const type = {...(selfSigned && {isSelfSigned: true}), ...(acme && {speaksAcme: true})};
+  return {apiVersion, kind, metadata, ...type, status: {conditions: conditionsOf(issuer, ['Ready'])}};
 }
 
-export function slimClusterIssuer(issuer: Issuer): Issuer {
-  return {...slimIssuer(issuer), ...(issuer.spec?.acme && {speaksAcme: true})};
+export function slimClusterIssuer(issuer: Issuer, {platform}: Pick<OperatorConfig, 'platform'>): Issuer {
+  const solvesInBaseDomain = solvesByDns(issuer.spec ?? {}, platform.baseDomain);
+  return {...slimIssuer(issuer), ...(solvesInBaseDomain && {solvesInBaseDomain})};
 }
 
 /** The Issuer in a namespace belongs to the tenant: its content decides whether it may be used. */
@@ -248,7 +263,7 @@ export function judgedIssuer(issuer: Issuer, {certificates}: OperatorConfig): Is
 
 const REQUEST_CONDITIONS = ['Approved', 'Denied', 'Ready'];
 
-function issuerRefOf({spec: {issuerRef}}: CertificateRequest): CertificateRequest['spec']['issuerRef'] {
+function issuerRefOf({spec: {issuerRef}}: CertificateRequest | Certificate): Certificate['spec']['issuerRef'] {
   const {name, kind, group} = issuerRef;
   return {name: cut(name), ...(kind && {kind: cut(kind)}), ...(group && {group: cut(group)})};
 }

@@ -23,6 +23,7 @@ import {
   slimCertificateRequest,
   slimClusterIssuer,
   slimMetadata,
+  slimOtherCertificate,
   slimPlatform,
   slimRoute,
   slimSecret,
@@ -52,6 +53,8 @@ export interface Stores {
   readonly platform: PlatformStores;
   /** Only the operator's own, as are the route objects and the Secrets. */
   readonly certificates: ReadonlyStore<kinds.Certificate>;
+  /** Those of tenants and programs that cert-manager's own issuers sign, except in exempt namespaces. */
+  readonly otherCertificates: ReadonlyStore<kinds.Certificate>;
   /** Without those that are settled. */
   readonly certificateRequests: ReadonlyStore<kinds.CertificateRequest>;
   /** The requests that a dry run judges; undefined otherwise. */
@@ -137,7 +140,7 @@ const AWAITS_ISSUER: ReadonlySet<string> = new Set(
 );
 
 const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
-/** Excludes our own Services. */
+/** Excludes our own. */
 const OTHERS = {labelSelector: `${LABEL.managedBy}!=nameplate`};
 
 export function createStores(
@@ -146,7 +149,7 @@ export function createStores(
   names: Pick<DerivedNames, 'defaultHost'>,
   edge: Pick<EdgeProvider, 'resources' | 'platformKinds' | 'statusOf' | 'backends' | 'emptied'>,
 ): Stores {
-  const {enabled, dryRun} = config.certificates.approval;
+  const {enabled, dryRun, exemptNamespaces} = config.certificates.approval;
   const projects = manager.cache(kinds.PROJECT as ResourceType<kinds.CachedProject>, {
     transform: project => withDefaultHost(slimMetadata(project), names),
   });
@@ -165,6 +168,12 @@ export function createStores(
     namespaces: manager.cache(kinds.NAMESPACE, {metadataOnly: true, transform: slimMetadata}),
     services: manager.cache(kinds.SERVICE, {...OTHERS, transform: slimService}),
     platform: platformStores(manager, edge.platformKinds),
+    otherCertificates: manager.cache(kinds.CERTIFICATE, {
+      ...OTHERS,
+      transform: slimOtherCertificate,
+      holds: ({metadata, spec}) =>
+        issuerOf(spec.issuerRef).group === 'cert-manager.io' && !exemptNamespaces.includes(metadata.namespace ?? ''),
+    }),
     certificates: manager.cache(kinds.CERTIFICATE, {...OURS, transform: slimCertificate}),
     certificateRequests: manager.cache(kinds.CERTIFICATE_REQUEST, {
       transform: request => undecidedPart(request, config),
@@ -173,7 +182,7 @@ export function createStores(
     dryRunRequests:
       enabled && dryRun ? manager.cache(kinds.CERTIFICATE_REQUEST, {transform: slimCertificateRequest}) : undefined,
     issuers: manager.cache(kinds.ISSUER, {transform: issuer => judgedIssuer(issuer, config)}),
-    clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: slimClusterIssuer}),
+    clusterIssuers: manager.cache(kinds.CLUSTER_ISSUER, {transform: issuer => slimClusterIssuer(issuer, config)}),
     secrets: manager.cache(kinds.SECRET, {...OURS, metadataOnly: true, transform: slimSecret}),
     routes: edge.resources.map(resource => ({
       resource,

@@ -348,6 +348,28 @@ test("another user's approval is withdrawn", async () => {
   expect(await decisions(mallory, 'by-others')).toEqual(['Denied HostNotHeld']); // cert-manager has requested it again
 });
 
+test('a certificate that cert-manager cannot renew is reported with its expiry, until it has another issuer', async () => {
+  const dnsNames = [await liveHost('legacy')];
+  const key = `${mallory.namespace}/legacy`;
+  await makeCertificate(mallory, 'legacy', {dnsNames});
+  const notAfter = await until('it is issued', () => world.history.get(CERTIFICATE, key)?.status?.notAfter, PATIENCE);
+  const counts = (count: number) => async () =>
+    (await world.operator().metric('nameplate_certificates_not_renewable')) === count;
+  await until('it can be renewed', counts(0));
+  expect(await world.operator().readiness()).not.toContain('cannot renew');
+  const metadata = {namespace: mallory.namespace, name: 'acme'};
+  const acme = {server: 'https://acme.example/directory', privateKeySecretRef: {name: 'account'}};
+  const spec = {acme: {...acme, solvers: [{http01: {ingress: {}}}]}};
+  await world.client.apply(ISSUER, {apiVersion: 'cert-manager.io/v1', kind: 'Issuer', metadata, spec});
+  await makeCertificate(mallory, 'legacy', {dnsNames, issuerRef: {name: 'acme', kind: 'Issuer'}});
+  await until('it cannot be renewed', counts(1));
+  expect(await world.operator().readiness()).toContain(
+    `cert-manager cannot renew 1 certificate in tenants' namespaces, because it may not solve challenges there; the next to expire is ${key}, at ${notAfter}.`,
+  );
+  await makeCertificate(mallory, 'legacy', {dnsNames});
+  await until('it can be renewed again', counts(0));
+});
+
 /** The decisions on the existing requests. */
 async function decisions(tenant: DomainTenant, prefix: string): Promise<string[]> {
   const isOf = ({metadata}: CertificateRequest) =>
