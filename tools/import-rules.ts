@@ -133,17 +133,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
 
   challenges: ['process'],
-  review: [
-    'api',
-    'base',
-    'process',
-    'runtime/kube',
-    'runtime/cache',
-    'operator',
-    'operator/approval',
-    'operator/model',
-    'operator/state',
-  ],
+  review: ['api', 'base', 'process', 'runtime/kube', 'operator', 'operator/model', 'operator/state'],
   kubectl: ['api', 'base', 'runtime/kube', 'operator/model'],
   bin: [
     '../package.json',

@@ -30,7 +30,7 @@ const USAGE = `Usage: kubectl nameplate COMMAND [options]
   records [HOST]     show the DNS records to create
   verify HOST        check the DNS of HOST now, and explain the result
   check HOST         check the DNS of HOST from this machine (nameplate-check; options after --)
-  review             check existing objects against the rules (nameplate-review; options after --)
+  review             list what the admission policies refuse, and what cannot be renewed (nameplate-review)
   completion         print a script; save it on your PATH as kubectl_complete-nameplate
 
   -n, --namespace NAME  default: the namespace of the kubeconfig's context
@@ -84,6 +84,7 @@ function parseInvocation(argv: readonly string[]): Invocation | 'help' {
   if (more.length > 0) throw new UsageError(`${command} takes at most one name`);
   if (['why', 'verify', 'check'].includes(command) && name === undefined)
     throw new UsageError(`${command} needs a HOST`);
+  if (command === 'review' && values.namespace !== undefined) throw new UsageError('review checks all namespaces');
   const seconds = Number(values.timeout);
   if (!(seconds > 0)) throw new UsageError('--timeout must be a number of seconds');
   const formats: readonly string[] = command === 'records' ? FORMATS : ['json'];
@@ -167,13 +168,9 @@ async function check(context: CommandContext, host: string, rest: readonly strin
   return await start('check', [host, ...known, ...(context.isJson ? ['--json'] : []), ...rest]);
 }
 
-/** The same selection as options of nameplate-review, which checks all namespaces by default. */
-function selectionOf({namespace, isEverywhere, kubeconfig, output}: Invocation): string[] {
-  return [
-    ...(namespace !== undefined && !isEverywhere ? ['--namespace', namespace] : []),
-    ...(kubeconfig !== undefined ? ['--kubeconfig', kubeconfig] : []),
-    ...(output === 'json' ? ['--json'] : []),
-  ];
+/** As options of nameplate-review. */
+function selectionOf({kubeconfig, output}: Invocation): string[] {
+  return [...(kubeconfig !== undefined ? ['--kubeconfig', kubeconfig] : []), ...(output === 'json' ? ['--json'] : [])];
 }
 
 /** The other programs are installed next to this one. */

@@ -1,13 +1,10 @@
 #!/usr/bin/env node
-/** `nameplate review`: checks a cluster's existing objects against the rules for new ones. */
-import {readFile} from 'node:fs/promises';
+/** `nameplate review`: lists what will not last once the admission policies are enforced. */
 import {parseArgs} from 'node:util';
 import {systemClock} from '../base/clock.ts';
-import type {OperatorConfig} from '../operator/model/config.ts';
 import {runTool} from '../process/command-line.ts';
-import {createCall} from '../review/api.ts';
-import {readConfig} from '../review/policies.ts';
-import {asJson, exitCode, printed} from '../review/report.ts';
+import {createCall} from '../review/call.ts';
+import {exitCode, printed} from '../review/report.ts';
 import {review} from '../review/review.ts';
 import {createToolClient} from '../runtime/kube/http-client.ts';
 import {loadClusterAccess} from '../runtime/kube/kubeconfig.ts';
@@ -15,42 +12,24 @@ import {Transport} from '../runtime/kube/transport.ts';
 
 const USAGE = `Usage: nameplate review [options]
 
-Checks a cluster's existing objects against Nameplate's admission policies and certificate rules, and says which chart
-values keep them working. Changes no objects: it resubmits each one as a dry run. Requires cluster-admin rights.
+Lists the existing objects of tenants that Nameplate's admission policies refuse, and the certificates that cert-manager
+can no longer renew once the policies are enforced. Changes no objects: it sends each one again as a dry run. Requires
+cluster-admin rights.
 
-  -n, --namespace NAME  check only the objects in this namespace
-  --config FILE         the operator's configuration, or the chart's ConfigMap as helm template prints it, instead of the
-                        one in the cluster
   --kubeconfig FILE     default: KUBECONFIG, then ~/.kube/config
   --json                print the result as JSON
   --help                print this help
 
-Exit codes: 0 no findings, 1 findings, 2 wrong usage, 3 could not check everything.
+Exit codes: 0 nothing found, 1 something found, 2 wrong usage, 3 could not check everything.
 `;
 const USER_AGENT = 'nameplate-review';
 
-interface Command {
-  readonly namespace: string | undefined;
-  readonly config: OperatorConfig | undefined;
-  readonly kubeconfig: string | undefined;
-  readonly json: boolean;
-}
+type Command = Readonly<{kubeconfig?: string; json?: boolean}>;
 
-async function parseCommand(argv: readonly string[]): Promise<Command | 'help'> {
-  const {values} = parseArgs({
-    args: [...argv],
-    options: {
-      namespace: {type: 'string', short: 'n'},
-      config: {type: 'string'},
-      kubeconfig: {type: 'string'},
-      json: {type: 'boolean', default: false},
-      help: {type: 'boolean', default: false},
-    },
-  });
-  if (values.help) return 'help';
-  const {namespace, config: file, kubeconfig, json} = values;
-  const config = file === undefined ? undefined : readConfig(await readFile(file, 'utf8'), file);
-  return {namespace, config, kubeconfig, json};
+function parseCommand(argv: readonly string[]): Command | 'help' {
+  const options = {kubeconfig: {type: 'string'}, json: {type: 'boolean'}, help: {type: 'boolean'}} as const;
+  const {values} = parseArgs({args: [...argv], options});
+  return values.help ? 'help' : values;
 }
 
 /** Ctrl-C ends the review and removes what it has created. */
@@ -62,14 +41,14 @@ function interruption(): AbortSignal {
   return controller.signal;
 }
 
-async function run({namespace, config, kubeconfig, json}: Command): Promise<number> {
+async function run({kubeconfig, json}: Command): Promise<number> {
   const client = createToolClient(USER_AGENT, kubeconfig);
   const transport = new Transport(loadClusterAccess(kubeconfig));
   try {
-    const call = createCall(transport, USER_AGENT);
-    const context = {client, call, clock: systemClock, signal: interruption(), namespace};
-    const result = await review(context, config);
-    process.stdout.write(json ? asJson(result) : printed(result));
+    const signal = interruption();
+    const call = createCall(transport, USER_AGENT, signal);
+    const result = await review({client, call, clock: systemClock, signal});
+    process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : printed(result));
     return exitCode(result);
   } finally {
     await Promise.all([client.close(), transport.close()]);

@@ -1,115 +1,103 @@
-/** Checks a cluster's existing objects against the rules for new writes and certificate requests. */
+/**
+ * Lists what exists and will not last once the policies are enforced. Audit mode shows only what somebody writes, and
+ * the dry run of the approval what is requested; neither shows what was written before, nor which certificates
+ * cert-manager can then no longer renew.
+ */
+import {ANNOTATION, LABEL} from '../api/names.ts';
 import type {OperatorConfig} from '../operator/model/config.ts';
-import {NAMESPACE} from '../operator/model/kinds.ts';
-import type {KubeObject} from '../runtime/kube/object.ts';
-import {DeafError, type DryRun, findDeafness, judgeByPolicies, RightsLostError} from './admission.ts';
-import {listAll} from './api.ts';
-import {judgeByApprover} from './approval.ts';
-import type {Finding, ReviewContext, Unjudged} from './finding.ts';
-import {matchedKinds} from './kinds.ts';
-import {findConfig, findPolicies, type Policy, RULES} from './policies.ts';
+import {routeName, routeNameIn} from '../operator/model/derived-names.ts';
+import {issuerOf} from '../operator/model/issuer-ref.ts';
+import {CERTIFICATE, CLUSTER_ISSUER, ISSUER, type Issuer} from '../operator/model/kinds.ts';
+import {isRenewalRefused, orderedNames} from '../operator/model/refused-renewals.ts';
+import {judgedIssuer, slimClusterIssuer} from '../operator/state/slim.ts';
+import type {KubeClient} from '../runtime/kube/client.ts';
+import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
+import {checkedKinds, findConfig, findPolicies, listAll} from './cluster.ts';
+import {type DryRun, dryRun} from './dry-run.ts';
 import {lendRights, removeRights} from './rights.ts';
 
 export interface Review {
-  readonly objects: {readonly byPolicies: number; readonly byApprover: number};
-  readonly findings: readonly Finding[];
-  /** In exemptNamespaces, where only the platform writes. */
-  readonly ofPlatform: readonly Finding[];
-  readonly unjudged: readonly Unjudged[];
-  readonly notes: readonly string[];
+  /** How many objects were sent again. */
+  readonly objects: number;
+  readonly refused: readonly {readonly object: string; readonly refusals: readonly string[]}[];
+  readonly unchecked: readonly {readonly object: string; readonly why: string}[];
+  readonly notRenewable: readonly NotRenewable[];
 }
 
-/** `given`: the configuration to use instead of the installed one. */
-export async function review(context: ReviewContext, given: OperatorConfig | undefined): Promise<Review> {
-  const namespaces = await listAll(context.client, NAMESPACE, {signal: context.signal});
-  if (context.namespace !== undefined && !namespaces.some(({metadata}) => metadata.name === context.namespace)) {
-    throw new Error(`namespace ${context.namespace} does not exist`);
-  }
-  const policies = await findPolicies(context.client, context.signal);
-  const config = given ?? (await findConfig(context.client, context.signal));
-  const unjudged = [...missing(policies, config)];
-  const byPolicies = await judgePolicies(context, policies, config, namespaces, unjudged);
-  const byApprover = config && (await judgeByApprover(context, config, namespaces));
-  const exempt = new Set(config?.certificates.approval.exemptNamespaces);
-  const findings = merged([...(byPolicies?.findings ?? []), ...(byApprover?.findings ?? [])]);
-  return {
-    objects: {byPolicies: byPolicies?.objects ?? 0, byApprover: byApprover?.objects ?? 0},
-    findings: findings.filter(({namespace}) => !exempt.has(namespace)),
-    ofPlatform: findings.filter(({namespace}) => exempt.has(namespace)),
-    unjudged: [...unjudged, ...(byPolicies?.unjudged ?? []), ...(byApprover?.unjudged ?? [])],
-    notes: notesOn(policies, config),
-  };
+export interface NotRenewable {
+  /** "namespace/name" */
+  readonly certificate: string;
+  readonly hosts: readonly string[];
+  readonly issuer: string;
+  /** Absent if it was never issued. */
+  readonly notAfter?: string;
 }
 
-async function judgePolicies(
-  context: ReviewContext,
-  installed: readonly Policy[],
-  config: OperatorConfig | undefined,
-  namespaces: readonly KubeObject[],
-  unjudged: Unjudged[],
-) {
-  const policies = installed.filter(({mode}) => mode !== 'silent');
-  if (policies.length === 0) return undefined;
-  const kinds = await matchedKinds(policies, context.call, context.signal);
-  const leaving = new Set(
-    namespaces.flatMap(({metadata}) => (metadata.deletionTimestamp === undefined ? [] : [metadata.name])),
-  );
+type Context = Pick<DryRun, 'call' | 'clock' | 'signal'> & {readonly client: KubeClient};
+
+/** Equals the client's number of connections. */
+const CONCURRENCY = 8;
+
+/** The platform's namespaces are left out: only the platform writes there. */
+export async function review(context: Context): Promise<Review> {
+  const {client, signal} = context;
+  const config = await findConfig(client, signal);
+  return {...(await checkObjects(context, config)), notRenewable: await listNotRenewable(context, config)};
+}
+
+async function checkObjects({client, ...context}: Context, config: OperatorConfig) {
+  const policies = await findPolicies(client, context.signal);
+  const kinds = await checkedKinds(policies, context.call);
+  const refused: Review['refused'][number][] = [];
+  const unchecked: Review['unchecked'][number][] = [];
+  let count = 0;
   try {
-    const user = await lendRights(context.client, kinds, context.namespace, context.signal);
-    const run: DryRun = {user, policies, edgeClass: config?.routing.ingressClassName};
-    const unsure = await findDeafness(context, run, context.namespace ?? 'default');
-    if (unsure !== undefined) unjudged.push({what: 'Whether the policies answer', why: unsure});
-    return await judgeByPolicies(context, run, kinds, name => leaving.has(name));
-  } catch (error) {
-    if (!(error instanceof DeafError || error instanceof RightsLostError)) throw error;
-    unjudged.push({what: 'Everything that the admission policies judge', why: error.message});
-    return undefined;
+    const user = await lendRights(client, kinds, context.signal);
+    const run = {...context, user, policies: new Set(policies.map(({metadata}) => metadata.name))};
+    for (const resource of kinds) {
+      const objects = (await listAll(client, resource, context)).filter(object => isOfTenant(object, config));
+      count += objects.length;
+      const next = objects.values();
+      const work = async () => {
+        for (const each of next) {
+          const verdict = await dryRun(run, resource, each);
+          const object = `${keyOf(each)} ${resource.kind}`;
+          if ('unchecked' in verdict) unchecked.push({object, why: verdict.unchecked});
+          else if (verdict.refusals.length > 0) refused.push({object, refusals: verdict.refusals});
+        }
+      };
+      await Promise.all(Array.from({length: CONCURRENCY}, work));
+    }
   } finally {
-    await removeRights(context.client); // and those of a review that was killed
+    await removeRights(client);
   }
+  const byName = (a: {object: string}, b: {object: string}) => (a.object < b.object ? -1 : 1);
+  return {objects: count, refused: refused.sort(byName), unchecked: unchecked.sort(byName)};
 }
 
-function missing(policies: readonly Policy[], config: OperatorConfig | undefined): readonly Unjudged[] {
-  const noPolicies = {
-    what: 'Everything that the admission policies judge',
-    why: 'No admission policy of Nameplate is installed. Install the chart with admission.mode=audit: in this mode, the policies reject nothing.',
-  };
-  const noConfig = {
-    what: 'Certificates, certificate requests, and Issuers',
-    why: 'The cluster has no ConfigMap of a Nameplate release. Install the chart, or pass its configuration with --config.',
-  };
-  const silent = policies.filter(({mode}) => mode === 'silent');
-  return [
-    ...(policies.length === 0 ? [noPolicies] : []),
-    ...silent.map(({name}) => ({
-      what: `By policy ${name}`,
-      why: 'The binding of this policy neither denies nor warns.',
-    })),
-    ...(config ? [] : [noConfig]),
-  ];
+/** A tenant could set the operator's label, so the name must match the host too. */
+function isOfTenant({metadata}: DeepReadonly<KubeObject>, {certificates}: OperatorConfig): boolean {
+  const {namespace = '', name, labels, annotations, deletionTimestamp} = metadata;
+  const isNamedForHost = routeNameIn(name) === routeName(namespace, annotations?.[ANNOTATION.host] ?? '');
+  const isOfOperator = labels?.[LABEL.managedBy] === 'nameplate' && isNamedForHost;
+  const isExempt = certificates.approval.exemptNamespaces.includes(namespace);
+  return !isOfOperator && !isExempt && deletionTimestamp === undefined;
 }
 
-function notesOn(policies: readonly Policy[], config: OperatorConfig | undefined): readonly string[] {
-  const off = RULES.filter(rule => policies.length > 0 && !policies.some(policy => policy.rule === rule));
-  const enforced = policies.some(({mode}) => mode === 'enforce');
-  return [
-    ...(off.length > 0 ? [`These policies are off, so the review does not apply them: ${off.join(', ')}.`] : []),
-    ...(enforced
-      ? ['In enforce mode, the API server reports one reason per object. Fix it, then run the review again.']
-      : []),
-    ...(config && !config.certificates.approval.enabled
-      ? ['config.certificates.approval.enabled is false. The review checks Certificates as if it were true.']
-      : []),
-  ];
-}
-
-/** One finding per object, sorted by namespace. */
-function merged(findings: readonly Finding[]): readonly Finding[] {
-  const byObject = Map.groupBy(findings, ({kind, namespace, name}) => `${namespace} ${kind} ${name}`);
-  return [...byObject]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .flatMap(([, same]) => {
-      const [first] = same;
-      return first ? [{...first, reasons: same.flatMap(({reasons}) => reasons)}] : [];
+/** The operator's own are included: a ClusterIssuer of the configuration may speak ACME. The next to expire is first. */
+async function listNotRenewable({client, signal}: Context, config: OperatorConfig): Promise<NotRenewable[]> {
+  const [issuers, clusterIssuers] = [new Map<string, Issuer>(), new Map<string, Issuer>()];
+  for (const each of await listAll(client, ISSUER, {signal})) issuers.set(keyOf(each), judgedIssuer(each, config));
+  for (const each of await listAll(client, CLUSTER_ISSUER, {signal}))
+    clusterIssuers.set(keyOf(each), slimClusterIssuer(each, config));
+  const certificates = await listAll(client, CERTIFICATE, {signal});
+  return certificates
+    .filter(certificate => isRenewalRefused(config, {issuers, clusterIssuers}, certificate))
+    .sort((a, b) => ((a.status?.notAfter ?? '') < (b.status?.notAfter ?? '') ? -1 : 1))
+    .map(certificate => {
+      const {kind, name} = issuerOf(certificate.spec.issuerRef);
+      const {notAfter} = certificate.status ?? {};
+      const what = {certificate: keyOf(certificate), hosts: orderedNames(certificate.spec), issuer: `${kind} ${name}`};
+      return {...what, ...(notAfter !== undefined && {notAfter})};
     });
 }

@@ -32,7 +32,7 @@ type DenialReason =
   | 'IssuerNotListed'
   | 'IssuerNotAllowed';
 
-/** The inputs of a decision; the command `review` has only this part of an operator. */
+/** What a decision depends on. */
 export interface DecisionBasis extends Pick<Operator, 'config'> {
   readonly places: Pick<Places, 'has'>;
   readonly stores: {

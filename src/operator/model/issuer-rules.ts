@@ -21,13 +21,6 @@ export function issuerProblem(spec: DeepReadonly<IssuerSpec>, servers: ListedSer
   return undefined; // it signs with its own key, and contacts no server
 }
 
-/** All servers that cert-manager would contact for the Issuer, in the order of the policy. */
-export function serversOf({vault, venafi}: DeepReadonly<IssuerSpec>): readonly string[] {
-  return [vault?.server, venafi?.tpp?.url, venafi?.cloud?.url, venafi?.ngts?.url, venafi?.ngts?.tokenEndpoint].filter(
-    server => server !== undefined,
-  );
-}
-
 interface Trust {
   readonly skipTLSVerify?: boolean | undefined;
   readonly caBundle?: string | undefined;

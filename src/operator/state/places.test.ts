@@ -1,12 +1,12 @@
 import {beforeEach, expect, test, vi} from 'vitest';
+import {pemOf, requestFor} from '../../../test/integration/approval/hostile-csr.ts';
 import {memoryCaches} from '../../../test/support/memory-caches.ts';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {API_VERSION, LABEL} from '../../api/names.ts';
-import {nextRequest} from '../../review/signing-request.ts';
 import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {decide} from '../approval/decide.ts';
 import {routeName} from '../model/derived-names.ts';
-import {type Certificate, type Domain, INGRESS, type Project} from '../model/kinds.ts';
+import {type CertificateRequest, type Domain, INGRESS, type Project} from '../model/kinds.ts';
 import {createPlaces, type Places} from './places.ts';
 import {createStores, type Stores} from './stores.ts';
 
@@ -157,9 +157,9 @@ test('an object that a tenant could name gives no place', () => {
 function judged(host: string) {
   const {certManagerUser, issuerRef} = config.certificates;
   const metadata = {name: 'any', namespace: 'a'};
-  const spec = {dnsNames: [host], secretName: 'any', issuerRef};
-  const certificate: Certificate = {apiVersion: 'cert-manager.io/v1', kind: 'Certificate', metadata, spec};
-  return decide({config, stores, places}, nextRequest(certificate, certManagerUser)).reason;
+  const spec = {request: pemOf(requestFor(host)), issuerRef, username: certManagerUser};
+  const request: CertificateRequest = {apiVersion: 'cert-manager.io/v1', kind: 'CertificateRequest', metadata, spec};
+  return decide({config, stores, places}, request).reason;
 }
 
 // attack: too-many-projects

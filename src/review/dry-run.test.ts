@@ -1,8 +1,7 @@
 import {expect, test} from 'vitest';
 import type {KubeObject} from '../runtime/kube/object.ts';
-import {type ApiAnswer, warningsIn} from './api.ts';
-import type {Policy} from './policies.ts';
-import {resendable, verdictOf} from './resend.ts';
+import {type ApiAnswer, warningsIn} from './call.ts';
+import {resendable, verdictOf} from './dry-run.ts';
 
 const CLASS = 'kubernetes.io/ingress.class';
 const object = (kind: string, content: object, annotations?: Record<string, string>) =>
@@ -51,12 +50,8 @@ test.each([
   expect(resendable(ingress).metadata.annotations).toEqual(annotations);
 });
 
-const policy = (rule: Policy['rule'], mode: Policy['mode'] = 'audit'): Policy => ({
-  name: `nameplate-${rule}`,
-  ...{rule, mode, matches: []},
-});
 const answer = (status: number, fields: Partial<ApiAnswer> = {}): ApiAnswer => ({
-  ...{status, reason: '', message: '', warnings: [], retryAfterMs: undefined, body: undefined},
+  ...{status, message: '', warnings: [], body: {}},
   ...fields,
 });
 const said = (name: string, text: string) =>
@@ -64,8 +59,8 @@ const said = (name: string, text: string) =>
 const denied = (name: string, text: string) => ({
   message: `ingresses "a" is forbidden: ValidatingAdmissionPolicy '${name}' with binding '${name}' denied request: ${text}`,
 });
-const exists = {reason: 'AlreadyExists', message: 'ingresses "a" already exists'};
-const ROUTES = {refusals: [{rule: 'routes', message: 'no'}]};
+const exists = {message: 'ingresses "a" already exists'};
+const ROUTES = {refusals: ['nameplate-routes: no']};
 const OURS = 'nameplate-routes';
 
 test.each([
@@ -77,7 +72,7 @@ test.each([
     given: answer(409, {...exists, warnings: [said(OURS, 'no'), said(OURS, 'no')]}),
     want: ROUTES,
   },
-  {when: 'a policy denies', given: answer(403, denied(OURS, 'no')), mode: 'enforce', want: ROUTES},
+  {when: 'a policy denies', given: answer(403, denied(OURS, 'no')), want: ROUTES},
   {
     when: 'somebody else warns',
     given: answer(409, {...exists, warnings: [said('theirs', 'no'), 'v1 is deprecated']}),
@@ -89,14 +84,8 @@ test.each([
     want: {refusals: []},
   },
   {
-    when: 'a policy of somebody else denies, and ours would have warned',
-    given: answer(403, denied('theirs', 'no')),
-    want: {refusals: []},
-  },
-  {
     when: 'a policy of somebody else denies, which may hide ours',
     given: answer(403, denied('theirs', 'no')),
-    mode: 'enforce',
     want: undefined,
   },
   {
@@ -105,24 +94,20 @@ test.each([
     want: undefined,
   },
   {
-    when: 'the schema has changed',
-    given: answer(422, {reason: 'Invalid', message: 'spec.a: Required value'}),
-    want: undefined,
+    when: 'the namespace is being deleted',
+    given: answer(403, {message: 'unable to create new content in namespace a because it is being terminated'}),
+    want: {refusals: []},
   },
-  {
-    when: 'an update is refused for a conflict',
-    given: answer(409, {reason: 'Conflict', message: 'being deleted'}),
-    want: undefined,
-  },
+  {when: 'the schema has changed', given: answer(422, {message: 'spec.a: Required value'}), want: undefined},
+  {when: 'the user may not', given: answer(403, {message: 'User "u" cannot create'}), want: undefined},
   {
     when: 'a policy warns and a webhook denies',
     given: answer(400, {message: 'admission webhook "w"', warnings: [said(OURS, 'no')]}),
     want: ROUTES,
   },
-] as const)('the verdict when $when', ({given, want, ...rest}) => {
-  const mode = 'mode' in rest ? rest.mode : 'audit';
-  const verdict = verdictOf(given, [policy('routes', mode), policy('issuers', mode)]);
-  expect(verdict).toEqual(want ?? {unjudged: `${given.status} ${given.message}`});
+])('the verdict when $when', ({given, want}) => {
+  const verdict = verdictOf(given, new Set([OURS, 'nameplate-issuers']));
+  expect(verdict).toEqual(want ?? {unchecked: `${given.status} ${given.message}`});
 });
 
 test.each([
