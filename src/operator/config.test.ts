@@ -41,7 +41,6 @@ const complete: OperatorConfig = {
       accountKeySecret: 'nameplate-acme-account',
       challenges: {service: 'nameplate-challenges', configMap: 'nameplate-challenges', addresses: []},
     },
-    failureBudget: {failures: 5, windowSeconds: 3600},
     secretRetentionSeconds: 604_800,
   },
   routing: {

@@ -25,7 +25,7 @@ export interface DomainClaimSpec {
    */
   releasedAt?: string;
   /**
-   * When the host's last certificate attempts failed, oldest first. They count against the failure budget.
+   * When the host's last certificate attempts failed, oldest first. They delay the next one.
    */
   failures?: string[];
   /**

@@ -1,4 +1,4 @@
-import {choice, DAY_SECONDS, integer, object, type Schema, section} from '../../base/config-schema.ts';
+import {choice, DAY_SECONDS, object, type Schema, section} from '../../base/config-schema.ts';
 import {host, kubernetesName, seconds} from './formats.ts';
 
 const issuerRefProperties = {
@@ -159,13 +159,6 @@ export const certificates = section('Certificates of custom domains, issued by c
       },
     }),
   }),
-  failureBudget: section(
-    'How many certificate attempts of an issuer of cert-manager may fail for a host. An ACMEIssuer has its own limits.',
-    {
-      failures: integer(5, [1, 20], 'Failed attempts for one host in the window.'),
-      windowSeconds: seconds(3600, 60, 'Length of the window.'),
-    },
-  ),
   secretRetentionSeconds: seconds(
     7 * DAY_SECONDS,
     0,

@@ -6,7 +6,7 @@ import {timestamp} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {limitsOf} from '../ca/limits.ts';
 import {explainShortage} from '../certificate/explain-shortage.ts';
-import {budgetBlockedUntilMs, pausedUntilMs} from '../issuance/certificate.ts';
+import {pausedUntilMs} from '../issuance/certificate.ts';
 import {acmeIssuerOf} from '../model/issuer-ref.ts';
 import type {Certificate} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
@@ -14,22 +14,15 @@ import {CertificateReady} from './conditions.ts';
 import {type NextCertificate, nextOf} from './held-certificate.ts';
 import {before, type DomainView} from './view.ts';
 
-/**
- * Re-adding a host avoids neither the pause nor the budget, because the claim remembers the failures. A verify request
- * ends the pause, but cannot exceed the budget.
- */
-export function awaitNextAttempt({config}: Operator, view: DomainView): NextCertificate | undefined {
+/** Re-adding a host does not avoid the pause, because the claim remembers the failures. A verify request ends it. */
+export function awaitNextAttempt(view: DomainView): NextCertificate | undefined {
   const {claim, nowMs, host} = view;
   const {failures = [], accountSince = ''} = claim?.spec ?? {};
-  const blockedUntilMs = budgetBlockedUntilMs(failures, config.certificates, nowMs);
   const own = failures.filter(time => time >= accountSince); // those of a former holder had their own cause
-  const untilMs = blockedUntilMs ?? (isRequested(view) ? undefined : pausedUntilMs(own, nowMs));
+  const untilMs = isRequested(view) ? undefined : pausedUntilMs(own, nowMs);
   if (untilMs === undefined) return undefined;
-  const next = timestamp(untilMs);
-  const condition =
-    blockedUntilMs === undefined
-      ? CertificateReady.failed(host, 'the last attempts failed, before the host was removed and added again.', next)
-      : CertificateReady.rateLimited('Too many certificate attempts have failed for this host.', next);
+  const why = 'the last attempts failed, before the host was removed and added again.';
+  const condition = CertificateReady.failed(host, why, timestamp(untilMs));
   return nextOf(condition, {nextAttemptAtMs: untilMs, wakeAtMs: untilMs});
 }
 

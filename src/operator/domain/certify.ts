@@ -9,13 +9,11 @@ import {type Contested, contestedOf} from '../edge/publish.ts';
 import {
   type Attempt,
   attemptOf,
-  budgetBlockedUntilMs,
   buildCertificate,
   failedInFuture,
   freshAttemptStatus,
   type HeldCertificate,
   nextAttemptMs,
-  problemTypeIn,
   sentence,
 } from '../issuance/certificate.ts';
 import {acmeNotReady, notReady} from '../issuance/issuance-problem.ts';
@@ -68,7 +66,7 @@ function obstacleOf(
   if (view.certificate) return undefined;
   if (blocker) return nextOf(CertificateReady.waiting(blocker));
   if (missing) return nextOf(missing);
-  return view.secret ? undefined : awaitNextAttempt(context, view);
+  return view.secret ? undefined : awaitNextAttempt(view);
 }
 
 /** Another program keeps changing the Certificate, which concerns a host that has a certificate, too. */
@@ -108,12 +106,12 @@ async function followUp(
     return nextOf(CertificateReady.issuing(' A new attempt was requested.'));
   }
   if (missing && (isNeeded || attempt.kind !== 'none')) return nextOf(missing);
-  if (held.kind === 'misnamed' && attempt.kind !== 'running') return misnamed(context, view, held.names);
+  if (held.kind === 'misnamed' && attempt.kind !== 'running') return misnamed(view, held.names);
   switch (attempt.kind) {
     case 'none':
       return outage && !isInUse ? nextOf(outage) : undefined;
     case 'failed':
-      return failed(context, view, attempt.why);
+      return failed(view, attempt.why);
     case 'running':
       return outage ? during(outage, view) : running(context, view, attempt);
   }
@@ -196,18 +194,15 @@ function judgeAcmeIssuer(
 }
 
 /**
- * After a verify request that was checked, for a certificate that is failing or overdue, within the failure budget.
- * Nobody needs to request the end of a pause that a wrong clock made endless.
+ * After a verify request that was checked, for a certificate that is failing or overdue. Nobody needs to request the end
+ * of a pause that a wrong clock made endless.
  */
 function wantsFreshAttempt(operator: Operator, view: CertifiedView, held: HeldCertificate, attempt: Attempt): boolean {
-  const {config} = operator;
-  const {claim, certificate, nowMs} = view;
+  const {certificate, nowMs} = view;
   const isEndless = attempt.kind === 'failed' && failedInFuture(certificate, nowMs);
   if (!isEndless && !isRequested(view)) return false;
   if (attempt.kind === 'running' && nowMs < overdueMs(operator, view, attempt)) return false;
-  const isDone = held.kind === 'valid' && nowMs < held.overdueAtMs && attempt.kind === 'none';
-  if (isDone) return false;
-  return budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs) === undefined;
+  return held.kind !== 'valid' || nowMs >= held.overdueAtMs || attempt.kind !== 'none';
 }
 
 /**
@@ -234,35 +229,25 @@ async function startFreshAttempt(
   );
 }
 
-/** When the next attempt is possible, and when cert-manager makes one. */
-function attemptsOf({config}: Operator, {claim, certificate, nowMs}: CertifiedView) {
-  const blockedUntilMs = budgetBlockedUntilMs(claim?.spec.failures ?? [], config.certificates, nowMs);
-  const nextMs = nextAttemptMs(certificate);
-  const nextAttemptAtMs = nextMs === undefined ? blockedUntilMs : Math.max(nextMs, blockedUntilMs ?? nextMs);
-  return {blockedUntilMs, rest: nextAttemptAtMs === undefined ? {} : {nextAttemptAtMs}};
-}
-
-function misnamed(operator: Operator, view: CertifiedView, names: string): NextCertificate {
+function misnamed(view: CertifiedView, names: string): NextCertificate {
   const {host, certificate, published, isMisnamed, removalFailure} = view;
   const isKept = published !== undefined && (isMisnamed || removalFailure !== undefined);
   const condition = CertificateReady.wrongNames(host, issuerOf(certificate.spec.issuerRef), names, isKept);
-  return nextOf(condition, attemptsOf(operator, view).rest);
+  return nextOf(condition, nextAttemptOf(certificate));
 }
 
-function failed(operator: Operator, view: CertifiedView, why: string): NextCertificate {
-  const {host} = view;
-  const {blockedUntilMs, rest} = attemptsOf(operator, view);
+function failed({host, certificate}: CertifiedView, why: string): NextCertificate {
+  const rest = nextAttemptOf(certificate);
   const next = rest.nextAttemptAtMs === undefined ? undefined : timestamp(rest.nextAttemptAtMs);
   const at = next === undefined ? '' : ` The next attempt is at ${next}.`;
-  if (blockedUntilMs !== undefined) {
-    const condition = CertificateReady.rateLimited(`Too many certificate attempts failed: ${why}`, next);
-    return {condition, why: `${why}${at} Meanwhile, fix the cause.`, ...rest, wakeAtMs: blockedUntilMs};
-  }
-  const condition =
-    problemTypeIn(why) === 'rateLimited'
-      ? CertificateReady.rateLimited(`The certificate authority limits its certificates: ${why}`, next)
-      : CertificateReady.failed(host, why, next);
+  const condition = CertificateReady.failed(host, why, next);
   return {condition, why: `${why}${at} Fix the cause, then run: ${REVERIFY(host)}`, ...rest};
+}
+
+/** When cert-manager makes the next attempt. */
+function nextAttemptOf(certificate: DeepReadonly<Certificate>): {readonly nextAttemptAtMs?: number} {
+  const nextAttemptAtMs = nextAttemptMs(certificate);
+  return nextAttemptAtMs === undefined ? {} : {nextAttemptAtMs};
 }
 
 type Running = Attempt & {readonly kind: 'running'};

@@ -221,10 +221,6 @@ export const CertificateReady = {
     const message = `No certificate was issued: ${why}${next ? ` The next attempt is at ${next}.` : ''} Fix the cause (often DNS or a CAA record). To try again now, run: ${REVERIFY(host)}`;
     return certificateReady('False', 'Failed', message);
   },
-  rateLimited: (why: string, next: string | undefined) => {
-    const message = `${why}${next ? ` The next attempt is at ${next}.` : ''} Meanwhile, fix the cause of the failures.`;
-    return certificateReady('False', 'RateLimited', message);
-  },
   awaitsOrder: (why: string, next: string) => {
     const message = `The certificate order is queued: ${why} No action needed; Nameplate will place the order at ${next} or later.`;
     return certificateReady('False', 'OrderBudget', message);

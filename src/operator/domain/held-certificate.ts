@@ -36,7 +36,6 @@ export function nextOf(
 const TROUBLE: ReadonlySet<string> = new Set([
   'Overdue',
   'Failed',
-  'RateLimited',
   'IssuerNotFound',
   'IssuerNotAllowed',
   'CertManagerMissing',

@@ -255,19 +255,6 @@ export interface OperatorConfig {
       };
     };
     /**
-     * How many certificate attempts of an issuer of cert-manager may fail for a host. An ACMEIssuer has its own limits.
-     */
-    readonly failureBudget: {
-      /**
-       * Failed attempts for one host in the window.
-       */
-      readonly failures: number;
-      /**
-       * Length of the window. In seconds.
-       */
-      readonly windowSeconds: number;
-    };
-    /**
      * How long the TLS Secret outlives its Domain, so that removing and re-adding a domain needs no new certificate. In seconds.
      */
     readonly secretRetentionSeconds: number;

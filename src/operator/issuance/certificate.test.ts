@@ -2,7 +2,6 @@ import {expect, test} from 'vitest';
 import type {Certificate} from '../model/kinds.ts';
 import {
   attemptOf,
-  budgetBlockedUntilMs,
   certifiedBy,
   changesAtMs,
   datesOf,
@@ -10,7 +9,6 @@ import {
   freshAttemptStatus,
   heldCertificate,
   pausedUntilMs,
-  problemTypeIn,
 } from './certificate.ts';
 
 const FAILED_AT = '2026-11-21T12:00:00Z';
@@ -63,15 +61,6 @@ test('without a need, cert-manager has nothing to do until it says so', () => {
   expect(attemptOf(certificate('False', ''), rests)).toEqual({kind: 'none'});
   expect(attemptOf(certificate('True', ''), rests)).toMatchObject({kind: 'running', isStarted: true});
   expect(attemptOf(certificate('False', ''), needed)).toMatchObject({kind: 'running', isStarted: false});
-});
-
-test.each([
-  ['Failed to create Order: 429 urn:ietf:params:acme:error:rateLimited: too many', 'rateLimited'],
-  ['acme: 403 urn:ietf:params:acme:error:unauthorized: "429 urn:ietf:params:acme:error:rateLimited"', 'unauthorized'],
-  ['Invalid response from http://a.test/: 429: too many redirects', undefined],
-  ['DNS problem: too many labels', undefined],
-])('the problem of "%s" is %s', (text, type) => {
-  expect(problemTypeIn(text)).toBe(type);
 });
 
 const FOR_HOST = {kind: 'host'} as const;
@@ -169,13 +158,10 @@ test.each([
   expect(pausedUntilMs(failures, nowMs)).toBe(row.wantHours && nowMs + hours(row.wantHours));
 });
 
-const budget = {failureBudget: {failures: 5, windowSeconds: 3600}} as Parameters<typeof budgetBlockedUntilMs>[1];
-
 test('a failure that a wrong clock recorded for next year delays nothing', () => {
   const future = isoIn(365 * DAY_MS);
   expect(pausedUntilMs([future], NOW_MS)).toBeUndefined();
   expect(pausedUntilMs([future, isoIn(-HOUR_MS / 2)], NOW_MS)).toBe(NOW_MS + HOUR_MS / 2);
-  expect(budgetBlockedUntilMs(Array(9).fill(future), budget, NOW_MS)).toBeUndefined();
   const failed = certificate('False', 'no', future);
   expect(failedInFuture(failed, NOW_MS)).toBe(true);
   expect(freshAttemptStatus(failed, NOW_MS).conditions[0]?.lastTransitionTime).toBe(FAILED_AT);

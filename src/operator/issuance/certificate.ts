@@ -3,7 +3,6 @@ import {Certificate as CertificateModel} from '@kubernetes-models/cert-manager/c
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DeepReadonly, KubeObject, OwnerReference} from '../../runtime/kube/object.ts';
-import type {OperatorConfig} from '../model/config.ts';
 import {hostLabel} from '../model/derived-names.ts';
 import type {Certificate} from '../model/kinds.ts';
 
@@ -169,14 +168,9 @@ export type Attempt =
       readonly progress: string;
     };
 
-/** The type of the first ACME problem in a text (RFC 8555, 6.7): what follows may quote the tenant's own server. */
-export function problemTypeIn(text: string): string | undefined {
-  return /\burn:ietf:params:acme:error:(\w+)/.exec(text)?.[1];
-}
-
 /**
  * `isNeeded`: the Secret holds no certificate that can be used, so cert-manager must create one, even if it has not
- * noticed. `orderedAtMs`: when the last order was approved; the time that it waited before is not the CA's.
+ * noticed. `orderedAtMs`: when the last order was placed; the time that it waited before is not the CA's.
  */
 export function attemptOf(
   certificate: DeepReadonly<Certificate>,
@@ -238,18 +232,6 @@ export function pausedUntilMs(failures: readonly string[], nowMs: number): numbe
   if (recent.length === 0) return undefined;
   const untilMs = Math.max(...recent) + pauseMs(recent.length);
   return untilMs > nowMs ? untilMs : undefined;
-}
-
-/** When the failure budget allows another attempt; undefined: now. `failures` are RFC 3339 times. */
-export function budgetBlockedUntilMs(
-  failures: readonly string[],
-  {failureBudget}: OperatorConfig['certificates'],
-  nowMs: number,
-): number | undefined {
-  const windowMs = failureBudget.windowSeconds * 1000;
-  const recent = within(failures, windowMs, nowMs);
-  const excess = recent[recent.length - failureBudget.failures];
-  return excess === undefined ? undefined : excess + windowMs;
 }
 
 /**

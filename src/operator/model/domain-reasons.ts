@@ -65,7 +65,6 @@ export const DOMAIN_REASONS = {
     'Issuing',
     'Overdue',
     'Failed',
-    'RateLimited',
     'OrderBudget',
     'WrongNames',
     'IssuerNotFound',

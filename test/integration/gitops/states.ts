@@ -121,7 +121,7 @@ const domainRows: readonly DomainRow[] = [
   ['CertificateReady', 'False', ['IssuerNotReady', 'CertManagerDown'], 'Progressing', 'InProgress'],
   ['CertificateReady', 'False', ['Expired', 'NotYetValid'], 'Degraded', 'InProgress'],
   ['CertificateReady', 'False', ['Expired'], 'Degraded', 'InProgress', 'served'],
-  ['CertificateReady', 'False', ['Overdue', 'Failed', 'RateLimited'], 'Degraded', 'InProgress'],
+  ['CertificateReady', 'False', ['Overdue', 'Failed'], 'Degraded', 'InProgress'],
   ['CertificateReady', 'False', ['WrongNames', 'IssuerNotAllowed', 'Refused'], 'Degraded', 'InProgress'],
   ['Routed', 'True', ['Serving', 'Redirecting'], 'Healthy', 'Current'],
   ['Routed', 'True', ['Refused'], 'Degraded', 'InProgress', 'served'],

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {CERTIFICATE, DOMAIN_CLAIM} from '../../../src/operator/model/kinds.ts';
+import {CERTIFICATE} from '../../../src/operator/model/kinds.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import {askLiar, certify} from './lying-issuer.ts';
 import {CA_IDENTITY, type OperatorWorld} from './operator-world.ts';
@@ -90,33 +90,6 @@ export function certificateSuite(world: () => OperatorWorld): void {
     await next.live(host);
     const kept = expect.arrayContaining([...failures]); // cert-manager sometimes creates two requests
     expect(next.claim(host)?.spec).toMatchObject({namespace: next.namespace, failures: kept});
-  });
-
-  test('beyond the failure budget, a verify request starts no attempt, and the status shows when there is one', async () => {
-    const tenant = await newDomainTenant(world(), 'budget');
-    const host = tenant.host('shop');
-    world().certManager.approvals().refuse(host);
-    await tenant.deployedProject({primary: host});
-    await tenant.createRecords(host);
-    await tenant.becomes(host, {CertificateReady: 'Failed'});
-    const claim = await tenant.until(
-      'the failure is on the claim',
-      () => tenant.claim(host)?.spec.failures && tenant.claim(host),
-    );
-    const requests = tenant.certificateRequests(host);
-    const oldest = Date.now() - 1_800_000;
-    const failures = [0, 1, 2, 3].map(minutes =>
-      new Date(oldest + minutes * 60_000).toISOString().replace(/\.\d+/, ''),
-    );
-    const spec = {failures: [...failures, ...(claim.spec.failures ?? [])]};
-    await world().client.patch(DOMAIN_CLAIM, {name: host}, {spec});
-    const limited = await tenant.becomes(host, {CertificateReady: 'RateLimited', Ready: 'RateLimited'});
-    // The budget allows a request earlier than cert-manager makes one.
-    const next = Date.parse(limited.status?.certificate?.nextAttemptAt ?? '');
-    expect(next).toBe(Date.parse(tenant.certificate(host)?.status?.lastFailureTime ?? '') + 3_600_000);
-    await tenant.verify(host, 'once more');
-    await tenant.becomes(host, {CertificateReady: 'RateLimited'});
-    expect(tenant.certificateRequests(host)).toEqual(requests);
   });
 
   // attack: foreign-certificate

@@ -8,7 +8,6 @@ local failed = {
   NotAccepted = true,
   NotYetValid = true,
   Overdue = true,
-  RateLimited = true,
   Refused = true,
   ServiceUnsuitable = true,
   WrongCertificate = true,
