@@ -13,7 +13,7 @@ export interface CostRow {
 
 const incompressible = (length: number) => randomBytes(length).toString('base64').slice(0, length);
 const one = () => 'one';
-export const manyAccounts = (n: number) => `account-${(n * 7919) % 101}`;
+const manyAccounts = (n: number) => `account-${(n * 7919) % 101}`;
 export const COST_ROWS: readonly CostRow[] = [
   {case: 'one character', count: 5000, account: one, message: 'x'},
   {case: 'accounts served in turn', count: 5000, account: manyAccounts, message: 'x'},

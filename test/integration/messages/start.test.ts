@@ -58,7 +58,7 @@ test.each(rows)('$case: it does not start, says why without a stack, and changes
   expect(failure).not.toMatch(/^\s+at /m);
 });
 
-test('an empty database of an earlier release is brought to this one, and kept', async () => {
+test('an empty file becomes a message store, and is kept', async () => {
   const folder = await temporaryFolder();
   database(folder, 'PRAGMA user_version = 0');
   const service = await startService({folder});

@@ -4,7 +4,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
 import {afterAll, expect, test} from 'vitest';
-import {COST_ROWS, type CostRow, manyAccounts} from '../../../../test/support/cost.rows.ts';
+import {COST_ROWS, type CostRow} from '../../../../test/support/cost.rows.ts';
 import {AccountBytes} from './account-bytes.ts';
 import {prepareAppend} from './append.ts';
 import {BacklogCounter} from './backlog.ts';
@@ -20,10 +20,11 @@ afterAll(() => rmSync(folder, {recursive: true}));
 let files = 0;
 const retention = {doneMs: 1000, deadMs: 1000, idempotencyMs: 1000};
 
-function open(accountBytes = 1e12, path = join(folder, `${files++}.db`), version?: number) {
+function open(accountBytes = 1e12) {
+  const path = join(folder, `${files++}.db`);
   const db = new DatabaseSync(path);
   db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF');
-  migrate(db, version);
+  migrate(db);
   const work = new Work();
   const usage = new AccountBytes(db);
   const backlog = new BacklogCounter(db);
@@ -105,17 +106,4 @@ test('an account over its quota may return messages, but keeps no reasons', () =
   const before = usage.of('a');
   expect(leases.nack({account: 'a', ...claimed, delayMs: 0, reason: 'r'.repeat(500)}, 0).kind).toBe('settled');
   expect(usage.of('a')).toBe(before);
-});
-
-test('a database of an earlier version is charged as if it had been written by this one', () => {
-  const path = join(folder, 'earlier.db');
-  const now = open(1e12, path);
-  const row = {count: 500, account: manyAccounts, message: 'xyz', key: String, reason: 'a reason'};
-  fill(now, {case: '', ...row});
-  const expected = now.db.prepare('SELECT * FROM accounts ORDER BY account').all();
-  now.db.exec(`UPDATE accounts SET bytes = 5; PRAGMA user_version = 2`);
-  now.db.close();
-  const upgraded = open(1e12, path);
-  expect(upgraded.db.prepare('SELECT * FROM accounts ORDER BY account').all()).toEqual(expected);
-  expect(expected).toHaveLength(101);
 });

@@ -152,37 +152,3 @@ test('claims return every message once its delay or lease has ended, and none tw
   expect(again).toEqual(new Set(all.map(({id}) => id)));
   expect(leases.claim({account: 'mine', limit: 1, leaseMs: 1000}, 2000)).toEqual([]);
 });
-
-test('a database of the first version keeps its messages, with their order, delays, leases and attempts', () => {
-  const db = new DatabaseSync(':memory:');
-  migrate(db, 1);
-  const rows = [
-    ['queued', 0, 100, null],
-    ['queued', 0, 101, null],
-    ['queued', 1, 9000, null],
-    ['leased', 1, 102, 8000],
-    ['leased', MAX_ATTEMPTS, 103, 4000],
-    ['leased', 1, 104, 4000],
-    ['done', 1, 105, null],
-    ['dead', MAX_ATTEMPTS, 106, null],
-  ] as const;
-  const insert = db.prepare(`
-    INSERT INTO messages (id, account, status, created_at, attempts, available_at, lease, lease_until, finished_at, bytes, message)
-    VALUES (?, 'mine', ?, ?, ?, ?, ?, ?, ?, 3, '"x"')`);
-  for (const [n, [status, attempts, availableAt, leaseUntil]] of rows.entries()) {
-    const finishedAt = status === 'done' || status === 'dead' ? 1 : null;
-    const lease = leaseUntil === null ? null : `lease-${n}`;
-    insert.run(`m${n}`, status, 100 + n, attempts, availableAt, lease, leaseUntil, finishedAt);
-  }
-  const store = open(db);
-  const {leases} = store;
-  const ids = (now: number) => leases.claim({account: 'mine', limit: 100, leaseMs: 100_000}, now).map(({id}) => id);
-  expect(leases.ack({account: 'mine', id: 'm5', lease: 'lease-5'}, 5000)).toEqual({kind: 'lease-lost'});
-  expect(ids(5000)).toEqual(['m0', 'm1', 'm5']);
-  expect(ids(7999)).toEqual([]);
-  expect(ids(8000)).toEqual(['m3']);
-  expect(ids(9000)).toEqual(['m2']);
-  const statuses = db.prepare(`SELECT id FROM messages WHERE status = ? ORDER BY id`);
-  expect(statuses.all('dead').map(({id}) => id)).toEqual(['m4', 'm7']);
-  expect(statuses.all('done').map(({id}) => id)).toEqual(['m6']);
-});

@@ -20,6 +20,7 @@ const MIGRATIONS: readonly string[] = [
     status TEXT NOT NULL DEFAULT 'queued' CHECK (status IN ('queued', 'leased', 'done', 'dead')),
     created_at INTEGER NOT NULL,
     attempts INTEGER NOT NULL DEFAULT 0,
+    -- 0 for a waiting message, otherwise when the delay or lease ends, so a claim skips the others.
     available_at INTEGER NOT NULL,
     lease TEXT,
     lease_until INTEGER,
@@ -29,10 +30,12 @@ const MIGRATIONS: readonly string[] = [
     message TEXT NOT NULL
   ) STRICT;
   CREATE UNIQUE INDEX messages_by_id ON messages (account, id);
-  -- For lists, and for claims, which skip messages that are not available yet.
-  CREATE INDEX messages_by_status ON messages (account, status, id, available_at);
   CREATE INDEX messages_leased ON messages (lease_until) WHERE status = 'leased';
   CREATE INDEX messages_finished ON messages (status, finished_at) WHERE finished_at IS NOT NULL;
+  CREATE INDEX messages_by_status ON messages (account, status, id);
+  CREATE INDEX messages_waiting ON messages (account) WHERE status = 'queued' AND available_at = 0;
+  CREATE INDEX messages_hidden ON messages (account, available_at)
+    WHERE status IN ('queued', 'leased') AND available_at > 0;
 
   CREATE TABLE idempotency (
     account TEXT NOT NULL,
@@ -44,29 +47,8 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX idempotency_by_age ON idempotency (created_at);
 
-  -- What each account has stored. The code that inserts or deletes messages keeps this up to date.
+  -- What each account has stored, as in cost.ts. The code that inserts or deletes messages keeps this up to date.
   CREATE TABLE accounts (account TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  `,
-  // `available_at` is 0 for waiting messages, otherwise when the delay or lease ends, so a claim skips the others.
-  // Queued messages of the previous version keep their past time; a claim reveals them.
-  `
-  DROP INDEX messages_by_status;
-  CREATE INDEX messages_by_status ON messages (account, status, id);
-  UPDATE messages SET available_at = lease_until WHERE status = 'leased';
-  CREATE INDEX messages_waiting ON messages (account) WHERE status = 'queued' AND available_at = 0;
-  CREATE INDEX messages_hidden ON messages (account, available_at)
-    WHERE status IN ('queued', 'leased') AND available_at > 0;
-  `,
-  // Counts stored bytes as in cost.ts; before, only the messages themselves counted.
-  `
-  DELETE FROM accounts;
-  INSERT INTO accounts (account, bytes)
-    SELECT account, sum(bytes) FROM (
-      SELECT account, sum(512 + 4 * octet_length(account) + bytes + ifnull(octet_length(reason), 0)) AS bytes
-        FROM messages GROUP BY account
-      UNION ALL
-      SELECT account, sum(256 + 2 * (octet_length(account) + octet_length(key))) FROM idempotency GROUP BY account)
-    GROUP BY account;
   `,
 ];
 
@@ -78,7 +60,7 @@ export const SCHEMA_VERSION = MIGRATIONS.length;
 export const FENCE = 1_000_000;
 
 /** Migrates an empty or older database, each step in a transaction. Throws if it is not a message store. */
-export function migrate(db: DatabaseSync, to = SCHEMA_VERSION): void {
+export function migrate(db: DatabaseSync, scripts = MIGRATIONS): void {
   const version = pragma(db, 'user_version');
   const application = pragma(db, 'application_id');
   if (application !== APPLICATION_ID && (application !== 0 || version !== 0 || hasTables(db))) {
@@ -89,12 +71,12 @@ export function migrate(db: DatabaseSync, to = SCHEMA_VERSION): void {
       'the messages of this database were migrated to PostgreSQL: set store.kind to postgres, or undo the migration first',
     );
   }
-  if (version > SCHEMA_VERSION) {
+  if (version > scripts.length) {
     throw new Error(
-      `the database has schema version ${version}, this program knows up to ${SCHEMA_VERSION}: upgrade it`,
+      `the database has schema version ${version}, this program knows up to ${scripts.length}: upgrade it`,
     );
   }
-  for (const [index, script] of MIGRATIONS.slice(0, to).entries()) {
+  for (const [index, script] of scripts.entries()) {
     if (index < version) continue;
     db.exec(
       `BEGIN IMMEDIATE; ${script}; PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${index + 1}; COMMIT`,
