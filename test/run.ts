@@ -10,9 +10,7 @@ import {existsSync, globSync} from 'node:fs';
 import {mkdtemp, readFile, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {cacheRoot} from './cluster/cache.ts';
 import {ensurePrograms} from './cluster/programs.ts';
-import {ensureNameServerPrograms} from './integration/dns/internet/packages.ts';
 import {ensurePostgres} from './integration/messages/postgres/programs.ts';
 import {ensurePrometheus} from './integration/monitoring/prometheus.ts';
 import {add, format, NOTHING, type Tally, tallyOf} from './support/tally.ts';
@@ -94,7 +92,6 @@ function failure(what: string): Tally {
 async function runEndToEnd(tier: keyof typeof LOADED, folder: string): Promise<Tally> {
   process.env.EDGE = tier === 'gateway' ? 'gateway' : 'traefik';
   try {
-    await ensureNameServerPrograms({cache: cacheRoot()}); // apt reaches nothing from inside the cluster
     if (tier === 'e2e') await ensurePostgres();
     if (tier === 'adopt') {
       await ensurePrometheus();

@@ -76,10 +76,6 @@ function configFor(world: OperatorWorld, domains: number): Readonly<Record<strin
     ...world.config,
     plans: {pro: {customDomains: true, maxDomains: HOSTS}},
     defaultPlan: 'pro',
-    certificates: {
-      ...(world.config.certificates as object),
-      orderBudget: {orders: 2 * domains, renewalReserve: 0, newHostsPerDomain: 2 * domains},
-    },
     dns: {...(world.config.dns as object), checks},
     controller: {leaderElection: {leaseName: RELEASE.name, namespace: RELEASE.namespace}}, // with the default length
     log: {level: 'info'},

@@ -30,13 +30,13 @@ export interface AcmeSettings {
 }
 
 /** A key that the CA gave out elsewhere, which binds the account to a customer (RFC 8555, section 7.3.4). */
-export interface ExternalAccount {
+interface ExternalAccount {
   readonly keyId: string;
   /** Decoded, for HMAC with SHA-256. */
   readonly hmacKey: Uint8Array;
 }
 
-export interface NewAccount {
+interface NewAccount {
   /** URLs, as in `mailto:ops@example.com`. */
   readonly contact: readonly string[];
   readonly externalAccountBinding?: ExternalAccount | undefined;

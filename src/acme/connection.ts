@@ -3,7 +3,7 @@ import {type Dispatcher, Pool} from 'undici';
 import {abortable, withDeadline} from '../base/deadline.ts';
 import {CaUnreachable, printableAscii} from './errors.ts';
 
-export interface ConnectionSettings {
+interface ConnectionSettings {
   /** PEM; instead of the system's roots. */
   readonly caBundle?: string | undefined;
   readonly timeoutMs: number;

@@ -13,7 +13,7 @@ export interface Problem {
 }
 
 /** The problem with one name of an order (RFC 8555, section 6.7.1). */
-export interface Subproblem {
+interface Subproblem {
   readonly type: string;
   readonly detail: string;
   readonly name?: string | undefined;

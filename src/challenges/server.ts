@@ -8,7 +8,7 @@ import {type AddressInfo, createServer, type Socket} from 'node:net';
 import {Connections} from '../process/connections.ts';
 import {answerTo, type ChallengeAnswer, plainAnswer, serialize} from './answer.ts';
 
-export interface ChallengeServer {
+interface ChallengeServer {
   readonly port: number;
   /** Accepts no more connections, and ends when those that are open have. */
   close(): Promise<void>;

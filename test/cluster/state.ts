@@ -21,15 +21,11 @@ export const ADDRESSES = {
   /** The CA's resolver: like `resolver`, but with overrides. */
   ca: '172.30.0.55',
   pebble: '172.30.0.56',
-  /** Where a test may start its own name server; `resolver` finds the zone CHALLENGE_ZONE there. */
-  challenges: '172.30.0.57',
   ingress: '172.30.0.80',
 } as const;
 
 export const BASE_DOMAIN = 'apps.nameplate.test';
 export const TARGET_DOMAIN = 'edge.nameplate.test';
-/** The same name as in manifests/dns.yaml. */
-export const CHALLENGE_ZONE = 'challenges.nameplate.test';
 
 /** Zone files, as a path on the node; it is private to the node. */
 export const ZONES = '/run/nameplate/zones';

@@ -39,11 +39,11 @@ export interface DomainClaimSpec {
     /**
      * The ACMEIssuer.
      */
-    issuer?: string;
+    issuer: string;
     /**
      * UID of the CertificateRequest, so that an operator that crashes and restarts counts the order only once.
      */
-    request?: string;
+    request: string;
     /**
      * True if the order renews a certificate that was due for renewal.
      */

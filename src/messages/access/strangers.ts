@@ -1,7 +1,7 @@
 import {networkOf} from '../../process/connections.ts';
 import {AccountLimiter, type Allowance} from './limiter.ts';
 
-export interface StrangerLimits {
+interface StrangerLimits {
   /** Of all addresses together. */
   readonly requestsPerSecond: number;
   readonly addressRequestsPerSecond: number;

@@ -80,7 +80,7 @@ class Exchange {
 }
 
 /** The app's access to the connection of a request. */
-export interface Lane {
+interface Lane {
   readonly connection: Connection;
   /** Call this before reading a body: it sends 100 Continue if the client expects it (RFC 9110, section 10.1.1). */
   sendContinue(): void;

@@ -18,7 +18,7 @@ const DISCARD_BYTES = 1 << 20;
 const LINGER_MS = 1000;
 
 /** Whether the payer can pay for dropping this many bytes. */
-export type Payment = (bytes: number) => boolean;
+type Payment = (bytes: number) => boolean;
 
 export class Connection {
   readonly #socket: Socket;

@@ -58,7 +58,7 @@ function refusal(allowance: Allowance): Answer | undefined {
 }
 
 /** In addition to the rates, limits what requests hold at the same time. */
-export function overBound(bound: Bound | undefined): Answer | undefined {
+function overBound(bound: Bound | undefined): Answer | undefined {
   return bound && boundAnswer(bound);
 }
 

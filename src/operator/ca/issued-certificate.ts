@@ -41,7 +41,7 @@ export function problemOfChain(pem: string, csr: Buffer, host: string, nowMs: nu
   return undefined;
 }
 
-export interface ChainProblem {
+interface ChainProblem {
   /** Another key: the order belongs to an earlier request. */
   readonly kind: 'other-key' | 'other';
   readonly text: string;

@@ -42,7 +42,7 @@ export interface PlannedOrder {
   readonly shortage: Shortage;
 }
 
-export interface OrderDecision {
+interface OrderDecision {
   readonly now: readonly WaitingOrder[];
   /** By key. */
   readonly later: ReadonlyMap<string, PlannedOrder>;

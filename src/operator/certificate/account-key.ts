@@ -19,7 +19,7 @@ interface KeySecret extends KubeObject {
   data?: Record<string, string>;
 }
 
-export interface AccountKey {
+interface AccountKey {
   readonly key: KeyObject;
   readonly thumbprint: string;
 }

@@ -38,7 +38,7 @@ export function lastOrderMs(claim: DeepReadonly<DomainClaim> | undefined): numbe
 }
 
 interface RecordedOrder extends PlacedOrder {
-  readonly issuer: string | undefined;
+  readonly issuer: string;
 }
 
 /** By their record: cached objects never change. */

@@ -14,7 +14,7 @@ import {howHeld} from '../approval/decide.ts';
 import {limitsOf} from '../ca/limits.ts';
 import {decideOrders, type PlannedOrder, type WaitingOrder} from '../ca/order-windows.ts';
 import {accountId} from '../model/account.ts';
-import {isInProgress, requestedHost} from '../model/certificate-request.ts';
+import {requestedHost} from '../model/certificate-request.ts';
 import {type ACMEIssuer, type CertificateRequest, DOMAIN_CLAIM, type DomainClaim} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {hasPauses, isPausedHost} from '../state/paused.ts';
@@ -186,9 +186,4 @@ function claimOfDefaultHost(
 ): DomainClaim['spec'] {
   const [project] = stores.projects.byIndex(INDEX.defaultHost, `${namespace}/${host}`);
   return {account, namespace, since: timestamp(nowMs), project: project?.metadata.name ?? ''};
-}
-
-/** For the index: those that may need an order. */
-export function mayNeedOrder(request: DeepReadonly<CertificateRequest>): boolean {
-  return isInProgress(request);
 }

@@ -25,7 +25,7 @@ export const routing = section('How traffic is routed to projects.', {
     ...kubernetesName,
     examples: ['traefik'],
     default: 'traefik',
-    description: 'For Traefik: IngressClass of the routes, and of the ACME challenges of the issuer.',
+    description: 'For Traefik: IngressClass of the routes.',
   },
   traefik: section('Names in the static configuration of Traefik.', {
     httpEntryPoint: entryPoint('web', 'Entry point of port 80.'),

@@ -119,7 +119,7 @@ export function isOlderThanClaim(
 }
 
 /** The claim as long as the same holder has it. */
-export function claimId({metadata, spec}: DeepReadonly<DomainClaim>): string {
+function claimId({metadata, spec}: DeepReadonly<DomainClaim>): string {
   return `DomainClaim ${metadata.uid} ${spec.namespace} ${spec.since}`;
 }
 

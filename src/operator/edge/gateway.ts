@@ -48,7 +48,6 @@ export function gateway({gateway: config}: RoutingConfig, challengeHost: string)
     platformKinds: [{resource: GATEWAY}, {resource: GATEWAY_CLASS}],
     reads: object => object.kind === GATEWAY_CLASS.kind || keyOf(object) === shown,
     exclusive: LISTENER_SET,
-    solverRoutes: [HTTP_ROUTE],
     settleMs: 2000,
     problem,
     unsupportedStatus,

@@ -19,7 +19,6 @@ export function moving(next: EdgeProvider, former: EdgeProvider, {edgeAddresses}
     platformKinds: [...next.platformKinds, ...former.platformKinds],
     reads: object =>
       (next.platformKinds.some(({resource}) => resource.kind === object.kind) ? next : former).reads(object),
-    solverRoutes: [...next.solverRoutes, ...former.solverRoutes],
     settleMs: Math.max(next.settleMs, former.settleMs),
     problem: platform => next.problem(platform) ?? former.problem(platform),
     unsupportedStatus: (status, platform) =>

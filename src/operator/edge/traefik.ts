@@ -31,7 +31,6 @@ export function traefik(config: RoutingConfig): EdgeProvider {
   return {
     name: 'traefik',
     resources: [SERVICE, MIDDLEWARE, INGRESS],
-    solverRoutes: [INGRESS],
     platformKinds: [{resource: INGRESS_CLASS, metadataOnly: true}],
     reads: ({metadata}) => metadata.name === config.ingressClassName,
     settleMs: 5000, // its providers collect changes for 2 s by default (providersThrottleDuration)

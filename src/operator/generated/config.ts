@@ -284,7 +284,7 @@ export interface OperatorConfig {
      */
     readonly formerAddresses: readonly string[];
     /**
-     * For Traefik: IngressClass of the routes, and of the ACME challenges of the issuer.
+     * For Traefik: IngressClass of the routes.
      */
     readonly ingressClassName: string;
     /**

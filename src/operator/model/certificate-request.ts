@@ -12,14 +12,10 @@ export function isDecided({status}: Request): boolean {
   return status?.conditions?.some(({type}) => type === 'Approved' || type === 'Denied') ?? false;
 }
 
-/** Approved, and neither issued nor failed: cert-manager may have an order and challenges for it. */
+/** Approved, and neither issued nor failed. */
 export function isInProgress({status}: Request): boolean {
   const conditions = status?.conditions ?? [];
   return conditions.some(({type}) => type === 'Approved') && readiness(conditions) === undefined;
-}
-
-export function hasFailed({status}: Request): boolean {
-  return readiness(status?.conditions ?? []) === 'Failed';
 }
 
 function readiness(

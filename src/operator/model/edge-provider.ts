@@ -98,8 +98,6 @@ export interface EdgeProvider {
    * host from all others, so publish it only after the edge has read the attached routes. Absent: there is no such kind.
    */
   unread?(objects: readonly DeepReadonly<KubeObject>[], platform: PlatformReader): Pending | undefined;
-  /** The kinds of the routes that cert-manager creates for HTTP-01 on this edge. */
-  readonly solverRoutes: readonly ResourceType<KubeObject>[];
   /** After this many milliseconds, every replica of the ingress certainly has a new route. */
   readonly settleMs: number;
   /** Why no route can be published in this cluster, and who must do what. */

@@ -64,7 +64,7 @@ test('one that remembers failed attempts lingers for the whole time', async () =
 });
 
 test('one with an order stays as long as the order counts', async () => {
-  const orders = [{at: ago(DAY_MS)}];
+  const orders = [{at: ago(DAY_MS), issuer: 'ca', request: 'u'}];
   expect((await reconcile({orders, releasedAt: ago(DAY_MS)})).outcome).toEqual(after(6 * DAY_MS));
 });
 
@@ -90,6 +90,6 @@ test.each([
 });
 
 test('the record of a default host whose Project is gone stays as long as an order counts', async () => {
-  const spec = {project: 'shop', since: ago(30 * DAY_MS), orders: [{at: ago(DAY_MS)}]};
+  const spec = {project: 'shop', since: ago(30 * DAY_MS), orders: [{at: ago(DAY_MS), issuer: 'ca', request: 'u'}]};
   expect((await reconcile(spec)).outcome).toEqual(after(6 * DAY_MS));
 });

@@ -18,7 +18,7 @@ export interface ControllerMetrics {
   readonly loads: Map<string, () => ControllerLoad>;
 }
 
-export interface ControllerLoad {
+interface ControllerLoad {
   /** How many keys wait. */
   readonly depth: number;
   /** How many seconds each running reconcile has taken. */

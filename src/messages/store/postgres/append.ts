@@ -58,7 +58,7 @@ export async function findKeys(session: Session, messages: readonly NewMessage[]
   return new Map(found.map(each => [nameOf(each), each]));
 }
 
-export interface AppendContext {
+interface AppendContext {
   readonly accounts: Accounts;
   readonly keys: Keys;
   readonly ids: MessageIds;

@@ -21,7 +21,7 @@ import {sweep} from './retention.ts';
 import {Session, type SessionOptions} from './session/session.ts';
 import {writeBatch} from './write.ts';
 
-export interface PostgresStoreOptions extends SubmissionLimits {
+interface PostgresStoreOptions extends SubmissionLimits {
   readonly connection: SessionOptions;
   /** How many connections write. An account always uses the same one, so its messages share commits. */
   readonly writers: number;

@@ -16,7 +16,7 @@ interface Held {
   status: string;
 }
 
-export type HeldMessages = ReadonlyMap<string, Held>;
+type HeldMessages = ReadonlyMap<string, Held>;
 
 // Sorted by the program, as the accounts are.
 export const LOCK = {
@@ -51,7 +51,7 @@ export async function lockMessages(session: Session, refs: readonly LeaseRef[]):
   return new Map(rows.map(row => [nameOf(String(row.account), String(row.id)), heldOf(row)]));
 }
 
-export interface SettleContext {
+interface SettleContext {
   readonly accounts: Accounts;
   readonly held: HeldMessages;
   readonly rules: StoreRules;

@@ -8,7 +8,7 @@ import {type ClaimedBatch, claim} from './claim.ts';
 import type {Done, Session} from './session/session.ts';
 import {lockMessages, Settlements} from './settle.ts';
 
-export interface WriteOptions {
+interface WriteOptions {
   readonly rules: StoreRules;
   readonly ids: MessageIds;
   /** Called as soon as the locks are held. An operation that it adds gets a time from shortly before its arrival. */

@@ -15,7 +15,7 @@ export interface ConnectionOptions {
  * - disable: no TLS at all.
  */
 export const TLS_MODES = ['verify-full', 'disable'] as const;
-export type TlsMode = (typeof TLS_MODES)[number];
+type TlsMode = (typeof TLS_MODES)[number];
 
 /** Of all sessions of pods: what an undo ends. */
 export const APPLICATION_NAME = 'nameplate-messages';
