@@ -17,6 +17,7 @@ import {admin, cluster, newClusterTenant, visitor} from '../e2e/world.ts';
 import type {Attempts, ClusterTenant} from '../support/cluster-tenant.ts';
 import {failuresOf} from '../support/http.ts';
 import {leaderPod, MESSAGES_HOST, RELEASE} from '../support/install.ts';
+import {applyPlatformIssuer} from '../support/issuers.ts';
 import {listAll} from '../support/kube.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -53,6 +54,7 @@ beforeAll(async () => {
     ...values,
     ...HELM_WAIT,
   );
+  await applyPlatformIssuer(admin, cluster.info, {}); // orders count for as long as in earnest
 
   tenant = await newClusterTenant('upgrade');
   const apex = tenant.zone;
