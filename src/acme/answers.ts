@@ -7,8 +7,6 @@ import type {AcmeAccount, AcmeChallenge, AcmeDirectory, Authorization, Order, Re
 /** Of orders, and so of authorizations. */
 const MAX_NAMES = 100;
 const MAX_CHALLENGES = 20;
-const MAX_PROFILES = 30;
-const MAX_CAA_IDENTITIES = 30;
 const MAX_CERTIFICATES = 10;
 const MAX_ALTERNATES = 8;
 const MAX_SHORT_TEXT = 64;
@@ -60,32 +58,18 @@ export class Answers {
 
   directory(answer: CaAnswer): AcmeDirectory {
     const body = this.#body(answer, 'directory');
-    const {termsOfService, caaIdentities, profiles, externalAccountRequired} = recordOf(body.meta);
-    const identities = Array.isArray(caaIdentities) ? caaIdentities.slice(0, MAX_CAA_IDENTITIES) : [];
-    const described = Object.entries(recordOf(profiles)).slice(0, MAX_PROFILES);
     return {
       newNonce: this.#url(body, 'newNonce'),
       newAccount: this.#url(body, 'newAccount'),
       newOrder: this.#url(body, 'newOrder'),
       ...(body.keyChange !== undefined && {keyChange: this.#url(body, 'keyChange')}),
       ...(body.renewalInfo !== undefined && {renewalInfo: this.#url(body, 'renewalInfo')}),
-      hasRenewalInfo: body.renewalInfo !== undefined,
-      ...(termsOfService !== undefined && {termsOfService: printableAscii(termsOfService)}),
-      externalAccountRequired: externalAccountRequired === true,
-      caaIdentities: identities.map(identity => printableAscii(identity, MAX_SHORT_TEXT).toLowerCase()),
-      profiles: Object.fromEntries(
-        described.map(([name, text]) => [printableAscii(name, MAX_SHORT_TEXT), printableAscii(text)]),
-      ),
     };
   }
 
   account(answer: CaAnswer): AcmeAccount {
     const body = this.#body(answer, 'account');
-    return {
-      uri: this.#location(answer),
-      status: this.#oneOf(body, 'status', ACCOUNT_STATES),
-      ...(body.orders !== undefined && {orders: this.#url(body, 'orders')}),
-    };
+    return {uri: this.#location(answer), status: this.#oneOf(body, 'status', ACCOUNT_STATES)};
   }
 
   /** `url`: of the order, if the answer does not name it. */
@@ -103,7 +87,6 @@ export class Answers {
       finalize: this.#url(body, 'finalize'),
       ...(body.certificate !== undefined && {certificate: this.#url(body, 'certificate')}),
       ...(error && {error}),
-      ...(typeof body.expires === 'string' && RFC_3339.test(body.expires) && {expires: body.expires}),
       retryAfterMs: this.#retryAfterMs(answer),
     };
   }
@@ -112,17 +95,14 @@ export class Answers {
     const body = this.#body(answer, 'authorization');
     const challenges = this.#list(body, 'challenges', MAX_CHALLENGES);
     return {
-      url: answer.url.href,
       status: this.#oneOf(body, 'status', AUTHORIZATION_STATES),
-      name: this.#name(body.identifier),
-      wildcard: body.wildcard === true,
       challenges: challenges.map(challenge => this.#challenge(recordOf(challenge))),
       retryAfterMs: this.#retryAfterMs(answer),
     };
   }
 
   challenge(answer: CaAnswer): AcmeChallenge {
-    return {...this.#challenge(this.#body(answer, 'challenge')), retryAfterMs: this.#retryAfterMs(answer)};
+    return this.#challenge(this.#body(answer, 'challenge'));
   }
 
   /** The chain, as its certificates in PEM and nothing else. */
@@ -150,16 +130,11 @@ export class Answers {
   }
 
   renewalWindow(answer: CaAnswer): RenewalWindow {
-    const {suggestedWindow, explanationURL} = this.#body(answer, 'renewal information');
+    const {suggestedWindow} = this.#body(answer, 'renewal information');
     const {start, end} = recordOf(suggestedWindow);
     const [startMs, endMs] = [instantOf(start), instantOf(end)];
     if (!(startMs < endMs)) throw this.#ca.unusable('the suggested window of renewal is none');
-    return {
-      startMs,
-      endMs,
-      ...(typeof explanationURL === 'string' && {explanationUrl: printableAscii(explanationURL)}),
-      retryAfterMs: this.#retryAfterMs(answer),
-    };
+    return {startMs, endMs, retryAfterMs: this.#retryAfterMs(answer)};
   }
 
   #challenge(body: Readonly<Record<string, unknown>>): AcmeChallenge {

@@ -9,14 +9,6 @@ export interface Problem {
   readonly type: string;
   /** Printable ASCII, at most 300 characters. */
   readonly detail: string;
-  readonly subproblems?: readonly Subproblem[] | undefined;
-}
-
-/** The problem with one name of an order (RFC 8555, section 6.7.1). */
-interface Subproblem {
-  readonly type: string;
-  readonly detail: string;
-  readonly name?: string | undefined;
 }
 
 /** The CA answered with a problem. */
@@ -49,22 +41,12 @@ export class CaUnreachable extends Error {
 const PREFIX = 'urn:ietf:params:acme:error:';
 const MAX_TEXT = 300;
 const MAX_TYPE = 100;
-const MAX_SUBPROBLEMS = 10;
 
 /** A problem document, or `undefined` if the value is none of ACME's. */
 export function problemOf(value: unknown): Problem | undefined {
-  const {type, detail, subproblems} = recordOf(value);
+  const {type, detail} = recordOf(value);
   if (typeof type !== 'string' || !type.startsWith(PREFIX)) return undefined;
-  const problem = {type: printableAscii(type.slice(PREFIX.length), MAX_TYPE), detail: printableAscii(detail)};
-  if (!Array.isArray(subproblems)) return problem;
-  return {...problem, subproblems: subproblems.slice(0, MAX_SUBPROBLEMS).flatMap(subproblemOf)};
-}
-
-function subproblemOf(value: unknown): Subproblem[] {
-  const problem = problemOf({...recordOf(value), subproblems: undefined});
-  if (!problem) return [];
-  const {value: name} = recordOf(recordOf(value).identifier);
-  return [{...problem, ...(typeof name === 'string' && {name: printableAscii(name)})}];
+  return {type: printableAscii(type.slice(PREFIX.length), MAX_TYPE), detail: printableAscii(detail)};
 }
 
 /** The members of a JSON object; none for anything else. */

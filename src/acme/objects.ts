@@ -8,18 +8,11 @@ export interface AcmeDirectory {
   readonly keyChange?: string | undefined;
   /** RFC 9773. */
   readonly renewalInfo?: string | undefined;
-  readonly hasRenewalInfo: boolean;
-  readonly termsOfService?: string | undefined;
-  readonly externalAccountRequired: boolean;
-  readonly caaIdentities: readonly string[];
-  /** Descriptions by name (draft-ietf-acme-profiles). */
-  readonly profiles: Readonly<Record<string, string>>;
 }
 
 export interface AcmeAccount {
   readonly uri: string;
   readonly status: 'valid' | 'deactivated' | 'revoked';
-  readonly orders?: string | undefined;
 }
 
 export interface Order {
@@ -31,17 +24,11 @@ export interface Order {
   readonly finalize: string;
   readonly certificate?: string | undefined;
   readonly error?: Problem | undefined;
-  /** RFC 3339. */
-  readonly expires?: string | undefined;
   readonly retryAfterMs?: number | undefined;
 }
 
 export interface Authorization {
-  readonly url: string;
   readonly status: 'pending' | 'valid' | 'invalid' | 'deactivated' | 'expired' | 'revoked';
-  /** Without `*.`, also if it is for a wildcard. */
-  readonly name: string;
-  readonly wildcard: boolean;
   readonly challenges: readonly AcmeChallenge[];
   readonly retryAfterMs?: number | undefined;
 }
@@ -53,7 +40,6 @@ export interface AcmeChallenge {
   /** Base64url. Empty if the type has none. */
   readonly token: string;
   readonly error?: Problem | undefined;
-  readonly retryAfterMs?: number | undefined;
 }
 
 /** When to renew a certificate (RFC 9773, section 4.2). */
@@ -61,6 +47,5 @@ export interface RenewalWindow {
   /** Since the epoch. */
   readonly startMs: number;
   readonly endMs: number;
-  readonly explanationUrl?: string | undefined;
   readonly retryAfterMs?: number | undefined;
 }

@@ -4,7 +4,7 @@ import type {Condition} from '../api/conditions.ts';
 import type {Domain, Project} from '../operator/model/kinds.ts';
 import {type CommandContext, verify} from './commands.ts';
 import {printRecords, recordsOf} from './records.ts';
-import {blockerOf, colored, plain, printTree, printWhy} from './tree.ts';
+import {blockerOf, colored, printTree, printWhy, type Style} from './tree.ts';
 
 const at = '2026-11-01T10:00:00Z';
 const condition = (type: string, status: Condition['status'], reason: string, message: string): Condition => ({
@@ -46,6 +46,7 @@ const live = domain('www.example.com', 'Live', [
   condition('DNSVerified', 'True', 'Verified', 'verified'),
   condition('CertificateReady', 'Unknown', 'Issuing', 'issuing'),
 ]);
+const plain: Style = (_, text) => text;
 const waiting = domain('a.example.com', 'Unverified', [missing]);
 
 describe('the tree', () => {

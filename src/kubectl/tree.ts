@@ -28,7 +28,6 @@ const SUMMARIES = new Set(['Ready', 'Reconciling', 'Stalled', 'DomainsReady']);
 
 /** Plain if the output is not a terminal, or if NO_COLOR is set, unless FORCE_COLOR is set. */
 export const colored: Style = (color, text) => styleText(color, text, {stream: process.stdout, validateStream: true});
-export const plain: Style = (_, text) => text;
 
 /**
  * The waiting step or, of several, the one whose reason the operator shows as the reason of Ready. If the whole is

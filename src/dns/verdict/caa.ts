@@ -112,15 +112,13 @@ function allowed(host: string, allowing: CaaRecord, {caaIdentities, caaAccountUr
     ? ' It names an ACME account, which Nameplate could not compare with the one of the platform.'
     : '';
   const message = `${record} allows ${caaIdentities.join(' or ')} to issue for ${host}.${limit}`;
-  return {outcome: 'allowed', message, record};
+  return {outcome: 'allowed', message};
 }
 
 function forbiddenByCritical(host: string, critical: CaaRecord): CaaVerdict {
-  const record = formatRecord(critical);
   return {
     outcome: 'forbidden',
-    message: `The CAA record ${record} is critical and has a tag that CAs do not know, so they do not issue for ${host}. Delete it, or set its flags to 0.`,
-    record,
+    message: `The CAA record ${formatRecord(critical)} is critical and has a tag that CAs do not know, so they do not issue for ${host}. Delete it, or set its flags to 0.`,
   };
 }
 
@@ -150,6 +148,5 @@ function forbidden(host: string, offending: CaaRecord, obstacle: Obstacle, ident
   return {
     outcome: 'forbidden',
     message: `The CAA record ${record} ${because[obstacle]}, so no certificate can be issued for ${host}. ${change}`,
-    record,
   };
 }

@@ -31,7 +31,7 @@ function longName(n: number): string {
 
 /** The servers of one zone, at two addresses each, which answer every query with `answers`. */
 function serversThatSay(answers: (query: Query) => ResourceRecord[], meter: Meter): DnsTransport {
-  const base = {id: 0, truncated: false, rcode: 0, edns: true, extendedErrors: []};
+  const base = {id: 0, truncated: false, rcode: 0, edns: true};
   const empty = {authoritative: true, answers: [], authority: [], additional: []};
   const sections = (query: Query): Partial<Message> => {
     if (query.type !== 'NS') return {answers: answers(query)};

@@ -45,8 +45,6 @@ export interface ObservedRecord {
 export interface CaaVerdict {
   readonly outcome: 'allowed' | 'forbidden' | 'lookup-failed' | 'unchecked';
   readonly message: string;
-  /** The record that forbids or allows, as a zone file has it. */
-  readonly record?: string;
 }
 
 export interface Verdict {

@@ -18,7 +18,6 @@ function message(query: Query, more: Partial<Message>): Reply {
     truncated: false,
     rcode: 0,
     edns: true,
-    extendedErrors: [],
     answers: [],
     authority: [],
     additional: [],

@@ -102,7 +102,6 @@ describe('decodeMessage', () => {
       truncated: false,
       rcode: 3,
       edns: true,
-      extendedErrors: [6],
       answers: [
         {...base, type: 'A', address: '192.0.2.1'},
         {...base, type: 'AAAA', address: '2001:db8::1'},

@@ -21,7 +21,6 @@ export const UDP_PAYLOAD = 1232;
  * CNAME records, the name servers, and their addresses, stay below 200. A datagram of 1,232 bytes has room for 110.
  */
 const MAX_RECORDS = 200;
-const OPTION_EXTENDED_ERROR = 15;
 
 export type QueryType = keyof typeof TYPES;
 
@@ -51,8 +50,6 @@ export interface Message {
   /** Includes the upper bits from EDNS. */
   readonly rcode: number;
   readonly edns: boolean;
-  /** Info codes of Extended DNS Errors (RFC 8914). */
-  readonly extendedErrors: readonly number[];
   readonly answers: readonly ResourceRecord[];
   readonly authority: readonly ResourceRecord[];
   readonly additional: readonly ResourceRecord[];
@@ -101,7 +98,7 @@ export function decodeMessage(bytes: Uint8Array, meter: DecodeMeter = {bytesRead
   const {id, question, truncated, flags, counts} = readHead(reader);
   const records = counts.answers + counts.authority + counts.additional;
   if (!truncated && records > MAX_RECORDS) throw new DecodeError(`more than ${MAX_RECORDS} records`);
-  const edns: Edns = {present: false, rcode: 0, extendedErrors: []};
+  const edns: Edns = {present: false, rcode: 0};
   const section = (count: number) => (truncated ? [] : readSection(reader, count, edns));
   const answers = section(counts.answers);
   const authority = section(counts.authority);
@@ -113,7 +110,6 @@ export function decodeMessage(bytes: Uint8Array, meter: DecodeMeter = {bytesRead
     truncated,
     rcode: (edns.rcode << 4) | (flags & 0x000f),
     edns: edns.present,
-    extendedErrors: edns.extendedErrors,
     answers,
     authority,
     additional,
@@ -149,7 +145,6 @@ function isError(flags: number): boolean {
 interface Edns {
   present: boolean;
   rcode: number;
-  extendedErrors: number[];
 }
 
 function readSection(reader: WireReader, count: number, edns: Edns): ResourceRecord[] {
@@ -174,9 +169,8 @@ function readEdns(data: WireReader, ttl: number, edns: Edns): void {
   edns.present = true;
   edns.rcode = ttl >>> 24;
   while (data.left > 0) {
-    const code = data.u16();
-    const option = data.slice(data.u16());
-    if (code === OPTION_EXTENDED_ERROR) edns.extendedErrors.push(option.u16());
+    data.u16();
+    data.slice(data.u16());
   }
 }
 

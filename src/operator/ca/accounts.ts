@@ -97,9 +97,4 @@ export class CaAccounts {
   troubleOf(name: string): Known['trouble'] {
     return this.#known.get(name)?.trouble;
   }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.#known.values()].map(({client}) => client.close()));
-    this.#known.clear();
-  }
 }

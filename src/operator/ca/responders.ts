@@ -55,10 +55,6 @@ export class Responders {
     return await this.#running;
   }
 
-  async close(): Promise<void> {
-    await this.#agent.close();
-  }
-
   async #check(api: Api, thumbprint: string): Promise<string | undefined> {
     const {clock, service} = this.#settings;
     const addresses = await this.#addresses(api);

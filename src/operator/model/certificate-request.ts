@@ -15,15 +15,9 @@ export function isDecided({status}: Request): boolean {
 /** Approved, and neither issued nor failed. */
 export function isInProgress({status}: Request): boolean {
   const conditions = status?.conditions ?? [];
-  return conditions.some(({type}) => type === 'Approved') && readiness(conditions) === undefined;
-}
-
-function readiness(
-  conditions: NonNullable<NonNullable<Request['status']>['conditions']>,
-): 'Issued' | 'Failed' | undefined {
   const ready = conditions.find(({type}) => type === 'Ready');
-  if (ready?.status === 'True') return 'Issued';
-  return ready?.reason === 'Failed' ? 'Failed' : undefined;
+  const isOver = ready?.status === 'True' || ready?.reason === 'Failed';
+  return !isOver && conditions.some(({type}) => type === 'Approved');
 }
 
 /**
@@ -48,7 +42,7 @@ export function isWithdrawable(config: OperatorConfig, request: Request): boolea
 export function isSettled({status}: Request): boolean {
   const conditions = status?.conditions ?? [];
   const isRecorded = conditions.some(({type, reason}) => type === 'Approved' && reason === 'HostHeld');
-  return isRecorded && readiness(conditions) === 'Issued';
+  return isRecorded && conditions.some(each => each.type === 'Ready' && each.status === 'True');
 }
 
 /**

@@ -1,12 +1,5 @@
 import {DeadlineError} from '../../base/deadline.ts';
 
-/** The API server's complaint about one field. */
-interface StatusCause {
-  readonly reason?: string;
-  readonly message?: string;
-  readonly field?: string;
-}
-
 /** The body of a failed call. https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/ */
 export interface ApiStatus {
   readonly kind?: string;
@@ -14,7 +7,7 @@ export interface ApiStatus {
   readonly reason?: string;
   readonly message?: string;
   readonly details?: {
-    readonly causes?: readonly StatusCause[];
+    readonly causes?: readonly object[];
     readonly retryAfterSeconds?: number;
     readonly uid?: string;
   };
@@ -30,7 +23,8 @@ export class ApiError extends Error {
   readonly status: number;
   /** Machine-readable, CamelCase: NotFound, AlreadyExists, Conflict, Invalid, Expired, TooManyRequests, ... */
   readonly reason: string;
-  readonly causes: readonly StatusCause[];
+  /** The server's complaints about fields, for the log. */
+  readonly causes: readonly object[];
   /** The pause that the server requested, at most five minutes. */
   readonly retryAfterMs: number | undefined;
 

@@ -80,12 +80,6 @@ export function formatKey(key: ObjectKey): string {
   return key.namespace ? [key.namespace, key.name].join('/') : key.name;
 }
 
-/** The inverse of `formatKey`. Names cannot contain a slash. */
-export function parseKey(text: string): ObjectKey {
-  const slash = text.indexOf('/');
-  return slash < 0 ? {name: text} : {namespace: text.slice(0, slash), name: text.slice(slash + 1)};
-}
-
 export function keyOf(object: DeepReadonly<KubeObject>): string {
   return formatKey(objectKey(object));
 }

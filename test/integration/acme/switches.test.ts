@@ -92,7 +92,6 @@ test('profiles: an order gets the profile that it requests', async () => {
   };
   await using world = await startWith({config: {profiles}});
   const account = await world.newAccount();
-  await expect(world.client.directory(signal)).resolves.toMatchObject({profiles: {short: 'Six days', long: 'A year'}});
   for (const [profile, {validityPeriod}] of Object.entries(profiles)) {
     const leaf = new X509Certificate(await issue(world.client, account, NAMES, world.folder, {profile}));
     const seconds = (leaf.validToDate.getTime() - leaf.validFromDate.getTime()) / 1000;
@@ -140,7 +139,6 @@ test('externalAccountBindingRequired: an account needs a key that the CA gave ou
     const externalAccountBinding = {keyId, hmacKey: Buffer.from(hmacKey, 'base64url')};
     return world.client.createAccount({contact: ['mailto:ops@example.com'], externalAccountBinding}, signal);
   };
-  await expect(world.client.directory(signal)).resolves.toMatchObject({externalAccountRequired: true});
   await expect(world.newAccount()).rejects.toMatchObject({problem: {type: 'externalAccountRequired'}});
   await expect(create('kid-2', EAB_KEY)).rejects.toMatchObject({problem: {type: 'unauthorized'}});
   await expect(create('kid-1', EAB_KEY.replace('z', 'y'))).rejects.toMatchObject({problem: {type: 'unauthorized'}});
@@ -164,12 +162,10 @@ test('renewal information: the window of the CA, and an answer about each certif
   expect(retryAfterMs).toBe(6 * 3_600_000);
 
   const now = {start: '2020-01-01T00:00:00Z', end: '2020-01-02T00:00:00Z'};
-  const why = 'https://ca.example/incident';
-  await world.pebble.setRenewalInfo(pem, JSON.stringify({suggestedWindow: now, explanationURL: why}));
+  await world.pebble.setRenewalInfo(pem, JSON.stringify({suggestedWindow: now}));
   await expect(world.client.renewalInfo(id, signal)).resolves.toMatchObject({
     startMs: Date.parse(now.start),
     endMs: Date.parse(now.end),
-    explanationUrl: why,
   });
   const backwards = JSON.stringify({suggestedWindow: {start: now.end, end: now.start}});
   for (const broken of ['{', '[]', 'null', '{"suggestedWindow": 1}', backwards]) {

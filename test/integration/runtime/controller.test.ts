@@ -1,3 +1,4 @@
+import {basename} from 'node:path';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {beforeEach, describe, expect, test} from 'vitest';
@@ -12,7 +13,7 @@ import {
 } from '../../../src/runtime/controller/manager.ts';
 import {after, done, retry, terminal} from '../../../src/runtime/controller/outcome.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
-import {formatKey, keyOf, parseKey} from '../../../src/runtime/kube/object.ts';
+import {formatKey, keyOf} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import type {Seen} from './fault-proxy.ts';
 import {CONFIG_MAP, type ConfigMap, configMap, logger} from './runtime-world.ts';
@@ -159,7 +160,7 @@ describe('outcomes', () => {
     const {controller, manager} = run(
       async (key, context) => {
         if (key.endsWith('x')) attempts.push(context.keepsFailing);
-        await context.client.apply(CONFIG_MAP, configMap(namespace, parseKey(key).name));
+        await context.client.apply(CONFIG_MAP, configMap(namespace, basename(key)));
         return done();
       },
       {
@@ -227,8 +228,7 @@ test('a reconcile does not act on a cache older than its own writes', async () =
   let blind = 0;
   // Creates a child if the cache shows none. With an old cache, it would create a second one.
   const reconcile: Reconcile = async (key, context) => {
-    const {name} = parseKey(key);
-    if (name !== 'parent') return done();
+    if (key !== `${namespace}/parent`) return done();
     if (running.store.get(formatKey({namespace, name: 'child'}))) return done();
     if (created.length > 0) blind += 1;
     const child = configMap(namespace, 'child', {n: `${created.length}`});
