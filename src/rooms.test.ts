@@ -1,6 +1,6 @@
 /**
- * A room is a folder with few files. No two rooms import each other, not even types, and no exported name has two
- * meanings.
+ * A room is a folder with few files. No two rooms or files import each other, not even types, and no exported name has
+ * two meanings.
  */
 import {glob, readFile} from 'node:fs/promises';
 import {dirname, join, relative} from 'node:path';
@@ -63,6 +63,16 @@ test(`no room has more than ${MAX_FILES} files`, () => {
 test('base imports only Node, the package for metrics, and itself', () => {
   const isForeign = ({to}: Import) => !to.startsWith('node:') && to !== 'prom-client' && !to.startsWith('base/');
   expect(imports.filter(({from}) => from.startsWith('base/')).filter(isForeign)).toEqual([]);
+});
+
+test('no file imports itself, directly or by way of others', () => {
+  const importedBy = Map.groupBy(imports, ({from}) => from);
+  const reachable = (file: string) => {
+    const reached = new Set(importedBy.get(file)?.map(({to}) => to));
+    for (const next of reached) for (const {to} of importedBy.get(next) ?? []) reached.add(to);
+    return reached;
+  };
+  expect([...importedBy.keys()].filter(file => reachable(file).has(file))).toEqual([]);
 });
 
 test('no exported name means two things, except that both engines of the store may export it', () => {

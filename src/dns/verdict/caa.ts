@@ -5,7 +5,7 @@
  * so: what one of them rejects fails at some CA, and each failed order counts against the host's budget.
  */
 import type {ResourceRecord} from '../wire/codec.ts';
-import {formatRecord} from './explain.ts';
+import {formatRecord} from './quote.ts';
 import type {CaaVerdict, ProofQuestion} from './verdict.ts';
 
 export type CaaRecord = Extract<ResourceRecord, {type: 'CAA'}>;

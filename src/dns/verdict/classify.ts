@@ -2,7 +2,7 @@ import {addressesIn, type ChainEnd, cnamesIn} from '../resolve/cname-chain.ts';
 import type {ServerNoAnswer, ServerRecords} from '../resolve/query-all.ts';
 import type {ResourceRecord} from '../wire/codec.ts';
 import type {HostEvidence} from './evidence.ts';
-import {listSilent} from './explain.ts';
+import {listSilent} from './quote.ts';
 import type {ProofQuestion} from './verdict.ts';
 
 /** The meaning of one server's answer for the question. */
@@ -29,6 +29,15 @@ export type Classification = {
   | {readonly kind: 'unknown'; readonly detail: string; readonly isUnasked?: true}
   | {readonly kind: 'missing'}
 );
+
+/** What a judgment rests on and its explanation refers to: the question, the evidence, and what each answer means. */
+export interface Case {
+  readonly question: ProofQuestion;
+  readonly evidence: HostEvidence;
+  readonly classifications: readonly Classification[];
+  /** One entry for each name server none of whose addresses answered, or that left one type unanswered. */
+  readonly silent: readonly ServerNoAnswer[];
+}
 
 export function classify(answer: ServerRecords, question: ProofQuestion, evidence: HostEvidence): Classification {
   const [cname, ...others] = cnamesIn(answer.records);

@@ -1,62 +1,17 @@
 /**
  * The messages for tenants: what was found at which server, and what to do, with the exact record. Untrusted text is
- * escaped and truncated, here (`quoteName`, `escapeText`) or earlier.
+ * escaped and truncated, here (quote.ts, `escapeText`) or earlier.
  */
 import {formLabel} from '../names/hosts.ts';
 import {escapeText, parentOf} from '../names/wire-names.ts';
 import {addressesIn, type ChainEnd, cnamesIn, onlyAnswered} from '../resolve/cname-chain.ts';
 import type {SilentServer} from '../resolve/directory.ts';
 import type {ServerAnswer, ServerRecords} from '../resolve/query-all.ts';
-import {addressType, type ResourceRecord} from '../wire/codec.ts';
-import type {Case} from './case.ts';
-import type {Classification} from './classify.ts';
+import {addressType} from '../wire/codec.ts';
+import type {Case, Classification} from './classify.ts';
 import {type HostEvidence, textsIn} from './evidence.ts';
+import {formatRecord, formatValue, listed, listServers, listSilent, quoteName} from './quote.ts';
 import type {ProofQuestion, Verdict} from './verdict.ts';
-
-const MAX_LISTED = 4;
-const MAX_NAME = 100;
-
-/** An untrusted name, truncated. A canonical name is already printable ASCII. */
-function quoteName(name: string): string {
-  return name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - 3)}...`;
-}
-
-/** A record in zone file notation, without TTL and class. */
-export function formatRecord(record: ResourceRecord): string {
-  return `${quoteName(record.name)}. ${record.type} ${formatValue(record)}`;
-}
-
-export function formatValue(record: ResourceRecord): string {
-  switch (record.type) {
-    case 'A':
-    case 'AAAA':
-      return record.address;
-    case 'CNAME':
-    case 'NS':
-    case 'DNAME':
-      return record.target === '.' ? '.' : `${quoteName(record.target)}.`;
-    case 'SOA':
-      return `minimum ${record.minimum}`;
-    case 'TXT':
-      return `"${escapeText(record.text)}"`;
-    case 'CAA':
-      return `${record.critical ? 128 : 0} ${escapeText(record.tag, 30)} "${escapeText(record.value)}"`;
-  }
-}
-
-function list(items: readonly string[], limit = MAX_LISTED): string {
-  const unique = [...new Set(items)];
-  const rest = unique.length - limit;
-  return rest > 0 ? `${unique.slice(0, limit).join(', ')} and ${rest} more` : unique.join(', ');
-}
-
-function serversOf(answers: readonly {readonly server: string}[]): string {
-  return list(answers.map(({server}) => quoteName(server)));
-}
-
-export function listSilent(silent: readonly SilentServer[]): string {
-  return list(silent.map(({server, detail}) => `${quoteName(server)}: ${detail}`).sort());
-}
 
 /** The context of the texts about a record to create. */
 interface Wanted {
@@ -93,7 +48,7 @@ const WAIT = 'No action needed; Nameplate will check again.';
 
 export function verified({question, classifications, silent}: Case, proof: NonNullable<Verdict['proof']>): string {
   const {host, target, txtName} = question;
-  const servers = serversOf(classifications.map(({answer}) => answer));
+  const servers = listServers(classifications.map(({answer}) => answer));
   const found = {
     cname: `${host} points to ${target} at ${servers}`,
     'address-txt': `${host} has the addresses of ${target}, and ${txtName} has the TXT record, at ${servers}`,
@@ -122,7 +77,7 @@ export function noAuthority(): string {
 /** Some servers were not queried, and those that were give no reason to change anything. */
 export function unfinished({question, classifications, silent}: Case): string {
   const open = silent.filter(({noAnswer}) => noAnswer === 'budget');
-  const names = serversOf(open.map(({serverName}) => ({server: serverName})));
+  const names = listServers(open.map(({serverName}) => ({server: serverName})));
   const found = classifications.length === 0 ? '' : `What was found about ${question.host} so far is right. `;
   const left =
     open.length === 0 ? `Not everything about ${question.host} was queried yet` : `Not queried yet: ${names}`;
@@ -135,7 +90,7 @@ export function unfinishedOnTheWay(host: string, zone: string): string {
 
 export function missing(given: Case): string {
   const {question, classifications} = given;
-  const servers = serversOf(classifications.map(({answer}) => answer));
+  const servers = listServers(classifications.map(({answer}) => answer));
   return `There is no record for ${question.host} at ${servers}. ${doubledNote(given)}Create ${wanted(given)}.`;
 }
 
@@ -152,7 +107,7 @@ function noteOnDoubled(doubled: string, label: string): string {
 export function fromWildcard(given: Case, answer: ServerRecords, wildcard: string): string {
   const {host} = given.question;
   return (
-    `${quoteName(answer.server)} returns ${list(answer.records.map(formatRecord))}, which comes from the wildcard ` +
+    `${quoteName(answer.server)} returns ${listed(answer.records.map(formatRecord))}, which comes from the wildcard ` +
     `${quoteName(wildcard)}: ${host} has no record of its own, or the same one (then delete that one first). ` +
     `${doubledNote(given)}Create ${wanted(given)}. The wildcard can stay.`
   );
@@ -201,7 +156,7 @@ export function mismatchAtApex(given: Case, {answer, foreign}: Extract<Classific
       ? ` (The target itself has no address: inform the platform team.)`
       : '';
   return (
-    `${quoteName(answer.server)} returns ${list(foreign.map(formatRecord))}, but ${question.target} resolves to different addresses.${nowhere} ` +
+    `${quoteName(answer.server)} returns ${listed(foreign.map(formatRecord))}, but ${question.target} resolves to different addresses.${nowhere} ` +
     `Delete the returned records and create ${wanted(given)}.`
   );
 }
@@ -213,21 +168,21 @@ export function conflict(given: Case, classification: Classification): string {
   switch (classification.kind) {
     case 'many-cnames': {
       const values = cnamesIn(answer.records).map(quoteName);
-      return `${at} returns several CNAME records for ${question.host}: ${list(values)}. A name may have only one. Keep or create ${wantedCname(given)}, and delete the others.`;
+      return `${at} returns several CNAME records for ${question.host}: ${listed(values)}. A name may have only one. Keep or create ${wantedCname(given)}, and delete the others.`;
     }
     case 'mixed':
       return (
-        `${at} returns ${list(foreignOf(classification))} next to the addresses of ${question.target}, so some visitors do not reach this platform. ` +
+        `${at} returns ${listed(foreignOf(classification))} next to the addresses of ${question.target}, so some visitors do not reach this platform. ` +
         `Delete ${deletion(classification)}.`
       );
     case 'beside': {
       const right = cnamesIn(answer.records).includes(question.target);
       const then = right ? ' and keep the CNAME record' : `, then change the CNAME record to ${wantedCname(given)}`;
-      return `${at} returns ${list(foreignOf(classification))} next to a CNAME record. Delete ${deletion(classification)}${then}.`;
+      return `${at} returns ${listed(foreignOf(classification))} next to a CNAME record. Delete ${deletion(classification)}${then}.`;
     }
     default:
       return (
-        `${at} returns ${list(foreignOf(classification))}, but this name may have only the CNAME record. ` +
+        `${at} returns ${listed(foreignOf(classification))}, but this name may have only the CNAME record. ` +
         `Delete ${deletion(classification)}, then create ${wanted(given)}. ` +
         `If your provider proxies or flattens this name, turn that off ("DNS only").`
       );
@@ -240,21 +195,21 @@ function foreignOf(classification: Classification): string[] {
 
 function deletion(classification: Classification): string {
   const records = 'foreign' in classification ? classification.foreign : [];
-  return list(records.map(record => `the ${record.type} record ${formatValue(record)} of ${quoteName(record.name)}`));
+  return listed(records.map(record => `the ${record.type} record ${formatValue(record)} of ${quoteName(record.name)}`));
 }
 
 export function propagating(given: Case, right: readonly Classification[], wrong: readonly Classification[]): string {
   const answers = wrong.map(({answer}) => answer);
   return (
-    `The correct record is at ${serversOf(right.map(({answer}) => answer))}, but not yet everywhere: the answer from ` +
-    `${serversOf(answers)} is still ${describeAnswers(answers)}. ` +
+    `The correct record is at ${listServers(right.map(({answer}) => answer))}, but not yet everywhere: the answer from ` +
+    `${listServers(answers)} is still ${describeAnswers(answers)}. ` +
     `${WAIT} If this lasts for hours, tell your DNS provider that its name servers disagree about ${given.question.host}.`
   );
 }
 
 function describeAnswers(answers: readonly ServerRecords[]): string {
   const records = answers.flatMap(answer => answer.records.map(formatRecord));
-  return records.length > 0 ? list(records) : 'no record';
+  return records.length > 0 ? listed(records) : 'no record';
 }
 
 export function unsettled(given: Case, {answer, cname, at}: Extract<Classification, {kind: 'unsettled'}>): string {
@@ -266,7 +221,7 @@ export function unsettled(given: Case, {answer, cname, at}: Extract<Classificati
 }
 
 export function unknown(given: Case, {answer, detail}: Extract<Classification, {kind: 'unknown'}>): string {
-  const found = `${quoteName(answer.server)} returns ${list(answer.records.map(formatRecord))}`;
+  const found = `${quoteName(answer.server)} returns ${listed(answer.records.map(formatRecord))}`;
   const change =
     cnamesIn(answer.records).length > 0 ? ` If you do not want to wait, change it to ${wantedCname(given)}.` : '';
   return `${found}, but ${escapeText(detail, 300)}. ${WAIT}${change}`;
@@ -288,13 +243,13 @@ function foundAtProof({question: {txtName}, evidence}: Case, answers: readonly S
   const aliases = onlyAnswered(answers).flatMap(({records}) => records.filter(({type}) => type === 'CNAME'));
   const note = doubled === undefined ? '' : ` ${noteOnDoubled(doubled, formLabel(txtName, evidence.ownZone)).trim()}`;
   if (aliases.length > 0) {
-    const found = `${txtName} has ${list(aliases.map(formatRecord))} at ${serversOf(answers)}`;
+    const found = `${txtName} has ${listed(aliases.map(formatRecord))} at ${listServers(answers)}`;
     const next =
       wildcard === undefined ? ' in its place. Delete it.' : `, which comes from the wildcard ${quoteName(wildcard)}.`;
     return `${found}${next}${note}`;
   }
   const values = answers.flatMap(textsIn).map(text => `"${escapeText(text, 80)}"`);
-  return `${txtName} has ${values.length > 0 ? `only ${list(values)}` : 'nothing'} at ${serversOf(answers)}.${note}`;
+  return `${txtName} has ${values.length > 0 ? `only ${listed(values)}` : 'nothing'} at ${listServers(answers)}.${note}`;
 }
 
 export function proofFromWildcard(given: Case): string {
@@ -310,7 +265,7 @@ export function proofPropagating(
   lacking: readonly ServerAnswer[],
 ): string {
   return (
-    `The TXT record of ${question.txtName} is at ${serversOf(having)}, but not yet at ${serversOf(lacking)}. ` +
+    `The TXT record of ${question.txtName} is at ${listServers(having)}, but not yet at ${listServers(lacking)}. ` +
     `${WAIT} If this lasts for hours, tell your DNS provider that its name servers disagree.`
   );
 }
@@ -344,7 +299,7 @@ export function noEgress(host: string): string {
 
 export function bogus({question, silent}: Case): string {
   return (
-    `DNSSEC validation of ${question.host} fails at ${serversOf(silent)}, so certificate authorities and many visitors ` +
+    `DNSSEC validation of ${question.host} fails at ${listServers(silent)}, so certificate authorities and many visitors ` +
     `cannot resolve it. Fix the DS record at your registrar, or the signatures at your DNS provider.`
   );
 }
@@ -353,6 +308,6 @@ export function bogus({question, silent}: Case): string {
 export function cachedElsewhere(question: ProofQuestion, answers: readonly ServerRecords[], seconds?: number): string {
   const wait = seconds === undefined ? '' : `, for about ${seconds} s more`;
   const addresses = answers.flatMap(answer => addressesIn(answer.records));
-  const old = addresses.length > 0 ? `the old answer ${list(addresses)}` : 'the old answer';
-  return `The name servers of ${question.host} have the correct record, but the resolver ${serversOf(answers)} still has ${old}${wait}. ${WAIT}`;
+  const old = addresses.length > 0 ? `the old answer ${listed(addresses)}` : 'the old answer';
+  return `The name servers of ${question.host} have the correct record, but the resolver ${listServers(answers)} still has ${old}${wait}. ${WAIT}`;
 }

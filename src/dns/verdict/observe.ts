@@ -2,7 +2,7 @@ import {escapeText} from '../names/wire-names.ts';
 import {onlyAnswered} from '../resolve/cname-chain.ts';
 import type {ServerRecords} from '../resolve/query-all.ts';
 import {type Evidence, textsIn} from './evidence.ts';
-import {formatValue} from './explain.ts';
+import {formatValue} from './quote.ts';
 import type {ObservedRecord, Verdict} from './verdict.ts';
 
 /** The total limit, as JSON. */

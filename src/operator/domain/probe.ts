@@ -5,7 +5,7 @@ import {issuerOf} from '../model/issuer-ref.ts';
 import type {Operator} from '../state/context.ts';
 import {Probed, type StepResult} from './conditions.ts';
 import type {RouteResult} from './route.ts';
-import {before, type DomainView} from './view.ts';
+import {before, type DomainView, proofOf} from './view.ts';
 
 /**
  * Watches hosts whose route is in place. A live host is reported as failing only after probes have
@@ -58,9 +58,4 @@ function allowsSelfSigned({stores}: Operator, {certificate, namespace}: DomainVi
   const issuer =
     kind === 'ClusterIssuer' ? stores.clusterIssuers.get(name) : stores.issuers.get(`${namespace}/${name}`);
   return issuer?.isSelfSigned ?? issuer === undefined;
-}
-
-/** Undefined if the edge cannot tell the routes of two hosts apart. */
-export function proofOf({edge, names, stores}: Operator, {namespace, host}: DomainView): string | undefined {
-  return edge.provesRoutes?.(stores.platform) ? names.routeProof(namespace, host) : undefined;
 }

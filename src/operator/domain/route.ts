@@ -22,9 +22,8 @@ import {redirectEnd} from '../state/redirect-chain.ts';
 import type {ClaimResult} from './claim.ts';
 import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
 import type {CertificateResult} from './held-certificate.ts';
-import {proofOf} from './probe.ts';
 import {dropOtherRoutes} from './unpublish.ts';
-import {before, type DomainView} from './view.ts';
+import {before, type DomainView, proofOf} from './view.ts';
 
 export interface RouteResult extends StepResult {
   /** The route that is in place; undefined if it is not the one that the Domain wants. */

@@ -168,3 +168,8 @@ function showsAddresses({check, domain}: DomainView): boolean {
   if (check && check.verdict.observed.length > 0) return check.verdict.addressesOnly;
   return domain.status?.dns?.required?.some(({type}) => type === 'TXT') ?? false;
 }
+
+/** What the edge answers for the host; undefined if the edge cannot tell the routes of two hosts apart. */
+export function proofOf({edge, names, stores}: Operator, {namespace, host}: DomainView): string | undefined {
+  return edge.provesRoutes?.(stores.platform) ? names.routeProof(namespace, host) : undefined;
+}

@@ -6,10 +6,10 @@
 import {LABEL} from '../../api/names.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {accountOf} from '../model/account.ts';
+import type {OperatorConfig} from '../model/config.ts';
 import type {CachedProject, Domain, Project} from '../model/kinds.ts';
 import {isManaged, listedHost} from '../model/project-hosts.ts';
 import {AgeRanks} from './age-ranks.ts';
-import type {Operator} from './context.ts';
 import {INDEX, inNamespace, type Stores} from './stores.ts';
 
 export interface Places {
@@ -26,7 +26,7 @@ export interface Places {
 }
 
 /** Call it before any controller subscribes, so that it is up to date when the controllers are called. */
-export function createPlaces({stores, config}: Pick<Operator, 'stores' | 'config'>): Places {
+export function createPlaces({stores, config}: {readonly stores: Stores; readonly config: OperatorConfig}): Places {
   const {projects, projectAges, namespaces, domains} = stores;
   const published = publishedAges(stores);
 

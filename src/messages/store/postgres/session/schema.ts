@@ -1,6 +1,5 @@
 /** The tables, and the migrations from older versions. */
 import {StoreError} from '../../store.ts';
-import type {Session} from './session.ts';
 
 /** The first key of all advisory locks: "NPmq". The second one says what for. */
 export const LOCKS = {migrate: 'SELECT pg_advisory_xact_lock(1313893745, 1)', sweep: '1313893745, 2'} as const;
@@ -74,11 +73,21 @@ export const MIGRATIONS: readonly string[] = [
   `,
 ];
 
+/** A session before it can be used for anything else. */
+interface Migrating {
+  query(text: string, values?: unknown[], answerMs?: number): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  commit(
+    read: () => Promise<unknown>,
+    write: () => Promise<{readonly value: undefined; readonly promises: true}>,
+    answerMs: number,
+  ): Promise<unknown>;
+}
+
 /** The time limit of a script, which may build an index of a large table, and of the wait until a standby has it. */
 const SCRIPT_MS = 86_400_000;
 
 /** Creates or migrates the tables, in one transaction; other pods wait. Rejects with a StoreError if it cannot. */
-export async function migrate(session: Session, scripts = MIGRATIONS): Promise<void> {
+export async function migrate(session: Migrating, scripts = MIGRATIONS): Promise<void> {
   const to = scripts.length;
   if ((await versionOf(session, to)) >= to) return;
   await session.commit(
@@ -98,7 +107,7 @@ export async function migrate(session: Session, scripts = MIGRATIONS): Promise<v
  * 0: there are no tables. Reads the catalog itself: to_regclass may still remember, after the wait for the lock, that
  * there were none.
  */
-async function versionOf(session: Session, latest: number): Promise<number> {
+async function versionOf(session: Migrating, latest: number): Promise<number> {
   const [server] = await session.query(`
     SELECT current_setting('server_version_num')::int AS number, current_setting('server_encoding') AS encoding,
       EXISTS (
@@ -118,7 +127,7 @@ async function versionOf(session: Session, latest: number): Promise<number> {
 }
 
 /** The role may lack the right to create schemas; then the platform has created an empty one for it. */
-async function create(session: Session): Promise<void> {
+async function create(session: Migrating): Promise<void> {
   const [found] = await session.query(`SELECT FROM pg_namespace WHERE nspname = 'nameplate'`);
   if (found === undefined) await session.query('CREATE SCHEMA nameplate');
   await session.query('CREATE TABLE schema_version (version integer NOT NULL)');
