@@ -7,6 +7,15 @@ export function isMessageId(text: string): boolean {
   return MESSAGE_ID.test(text);
 }
 
+/** Without its prefix, as PostgreSQL has it. */
+export function uuidOf(id: string): string {
+  return id.slice(PREFIX.length);
+}
+
+export function idOf(uuid: unknown): string {
+  return `${PREFIX}${uuid}`;
+}
+
 /** Fills a buffer with random bytes. */
 type RandomFill = (buffer: Uint8Array) => void;
 

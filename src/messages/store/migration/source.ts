@@ -1,6 +1,8 @@
 /** The SQLite database that is migrated: opened by no other process, and read as rows of PostgreSQL's tables. */
 import {existsSync} from 'node:fs';
 import {DatabaseSync, type SQLOutputValue} from 'node:sqlite';
+import {uuidOf} from '../message-id.ts';
+import {CLOCK_SKEW_MS} from '../postgres/session/schema.ts';
 import {lastId} from '../sqlite/append.ts';
 import {FENCE, migrate, SCHEMA_VERSION} from '../sqlite/schema.ts';
 import {StoreError} from '../store.ts';
@@ -47,8 +49,6 @@ export interface Source extends Disposable {
 }
 
 const SQLITE_BUSY = 5;
-/** As claim.ts: a lease ends for others a second later. */
-const CLOCK_SKEW_MS = 1000;
 
 /** Undefined while another process has the database open. */
 export function openSource(path: string): Source | undefined {
@@ -186,8 +186,4 @@ function isBusy(error: unknown): boolean {
 
 function versionOf(db: DatabaseSync): number {
   return Number(db.prepare('PRAGMA user_version').get()?.user_version);
-}
-
-function uuidOf(id: string): string {
-  return id.slice('msg_'.length);
 }

@@ -1,11 +1,9 @@
 /** The data that the migration writes to PostgreSQL, and reads back. */
 import {keyCost, messageCost} from '../cost.ts';
 import type {Session} from '../postgres/session/session.ts';
+import {BATCH_BYTES, BATCH_ROWS} from '../rules.ts';
 import type {KeyRow, MessageRow, Source} from './source.ts';
 
-// Bounds the memory, and the time of each statement, whatever accounts have stored.
-const BATCH_ROWS = 500;
-const BATCH_BYTES = 4 << 20;
 const COLUMNS = [
   ...['account', 'id', 'lease', 'created_at', 'available_at', 'lease_until', 'finished_at', 'bytes', 'attempts'],
   ...['status', 'reason'],

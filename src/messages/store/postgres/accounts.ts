@@ -1,5 +1,6 @@
 /** The accounts' rows: locks them for a transaction, and keeps how many bytes and which last id each account has. */
-import type {MessageIds} from '../message-id.ts';
+import {type MessageIds, uuidOf} from '../message-id.ts';
+import type {Charges} from '../rules.ts';
 import type {Session} from './session/session.ts';
 
 interface Account {
@@ -48,7 +49,7 @@ class MissingAccounts extends Error {
  * The rows of some accounts, locked until the transaction commits. Therefore an account's ids become visible in
  * their order, whichever pod commits them, and a list never misses one behind its cursor.
  */
-export class Accounts {
+export class Accounts implements Charges {
   readonly #known: ReadonlyMap<string, Account>;
 
   private constructor(known: ReadonlyMap<string, Account>) {
@@ -78,12 +79,11 @@ export class Accounts {
     return this.#known.has(account);
   }
 
-  bytesOf(account: string): number {
+  of(account: string): number {
     return this.#get(account).bytes;
   }
 
-  /** `bytes` is negative for deletions. */
-  charge(account: string, bytes: number): void {
+  add(account: string, bytes: number): void {
     const known = this.#get(account);
     known.bytes += bytes;
     known.changed ||= bytes !== 0;
@@ -127,13 +127,4 @@ export async function withAccounts<T>(session: Session, transaction: () => Promi
     await session.query(CREATE, [cause.accounts]);
     return await transaction();
   }
-}
-
-/** Without `msg_`. */
-export function uuidOf(id: string): string {
-  return id.slice('msg_'.length);
-}
-
-export function idOf(uuid: unknown): string {
-  return `msg_${uuid}`;
 }

@@ -1,7 +1,7 @@
-import {keyCost, messageCost} from '../cost.ts';
-import type {MessageIds} from '../message-id.ts';
+import {idOf, type MessageIds, uuidOf} from '../message-id.ts';
+import {decideAppend} from '../rules.ts';
 import type {AppendOutcome, NewMessage, StoreRules} from '../store.ts';
-import {type Accounts, idOf, uuidOf} from './accounts.ts';
+import type {Accounts} from './accounts.ts';
 import type {Session} from './session/session.ts';
 
 interface Key {
@@ -84,20 +84,14 @@ export class Appends {
     this.#context = context;
   }
 
-  add({account, message, idempotency}: NewMessage): AppendOutcome {
+  add(message: NewMessage): AppendOutcome {
+    const {account, idempotency} = message;
     const {accounts, keys, ids, rules, now} = this.#context;
     const kept = idempotency && keys.get(nameOf({account, key: idempotency.key}));
-    if (idempotency && kept && kept.createdAt > now - rules.retention.idempotencyMs) {
-      if (kept.fingerprint !== idempotency.fingerprint) return {kind: 'mismatch'};
-      return {kind: 'replayed', id: kept.id, createdAt: kept.createdAt};
-    }
-    const literal = JSON.stringify(message);
-    const bytes = Buffer.byteLength(literal);
-    const isNewKey = idempotency !== undefined && kept === undefined;
-    const cost = messageCost({account, bytes, reasonBytes: 0}) + (isNewKey ? keyCost(account, idempotency.key) : 0);
-    if (accounts.bytesOf(account) + cost > rules.accountBytes) return {kind: 'quota'};
+    const decision = decideAppend(message, kept, accounts, rules, now);
+    if (decision.kind !== 'new') return decision;
+    const {literal, bytes} = decision;
     const id = accounts.nextId(account, ids, now);
-    accounts.charge(account, cost);
     this.#inserted.push({account, id, literal, bytes});
     if (idempotency) {
       const used = {account, ...idempotency, id, createdAt: now};

@@ -3,8 +3,9 @@ import {expect, test} from 'vitest';
 import {ManualClock} from '../../../../test/support/manual-clock.ts';
 import type {Operation, OperationValue} from '../queue/operations.ts';
 import {rowsOf, textLength} from '../queue/submissions.ts';
+import {BATCH_BYTES, BATCH_ROWS} from '../rules.ts';
 import {StoreError} from '../store.ts';
-import {BATCH_BYTES, BATCH_ROWS, BatchingConnection, type BatchingConnectionOptions} from './batching-connection.ts';
+import {BatchingConnection, type BatchingConnectionOptions} from './batching-connection.ts';
 import type {Session} from './session/session.ts';
 
 const never = new Promise<void>(() => {});

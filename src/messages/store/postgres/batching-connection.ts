@@ -3,6 +3,7 @@ import {type BackoffPolicy, backoffMs} from '../../../base/backoff.ts';
 import type {Clock} from '../../../base/clock.ts';
 import type {Operation, OperationKind, OperationResult, Operations, OperationValue} from '../queue/operations.ts';
 import {rowsOf, type SubmissionLimits, Submissions, textLength} from '../queue/submissions.ts';
+import {BATCH_BYTES, BATCH_ROWS} from '../rules.ts';
 import {StoreError} from '../store.ts';
 import {refused} from './session/failure.ts';
 import type {Session} from './session/session.ts';
@@ -23,9 +24,6 @@ export interface BatchingConnectionOptions extends SubmissionLimits {
   readonly onBatch: (operations: number, ms: number) => void;
 }
 
-/** Keeps transactions short, so that no account waits for another account's thousand messages. */
-export const BATCH_ROWS = 512;
-export const BATCH_BYTES = 4 << 20;
 const RECONNECT: BackoffPolicy = {initialMs: 100, maxMs: 2000, factor: 2, jitter: 0.5};
 
 /**

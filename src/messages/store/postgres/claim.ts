@@ -1,16 +1,8 @@
+import {LAPSE_ROWS, REVEALED_PER_CLAIMED} from '../rules.ts';
 import {type ClaimQuery, type LeasedMessage, PAGE_BYTES, type StoreRules} from '../store.ts';
 import {toMessage} from './read.ts';
+import {CLOCK_SKEW_MS} from './session/schema.ts';
 import type {Session} from './session/session.ts';
-
-/**
- * The most messages whose delay or lease has ended that a claim makes available, per message that it may return. More
- * than one, so that claims catch up. The claim or nack that hid each one has paid for it.
- */
-const REVEALED_PER_CLAIMED = 2;
-/** A lease ends for its worker at `lease_until`, and for others this much later: clocks differ after a failover. */
-const CLOCK_SKEW_MS = 1000;
-/** The most leases that one sweep ends, so that no commit waits long for it. */
-export const LAPSE_ROWS = 200;
 
 const backToQueue = (rows: string) => `
   WITH back AS (

@@ -1,4 +1,4 @@
-import {isMessageId} from '../message-id.ts';
+import {idOf, isMessageId, uuidOf} from '../message-id.ts';
 import {
   type Backlog,
   type ListQuery,
@@ -8,7 +8,6 @@ import {
   type StoredMessage,
   type StoredRows,
 } from '../store.ts';
-import {idOf, uuidOf} from './accounts.ts';
 import type {Row, Session} from './session/session.ts';
 import {NOW} from './session/settings.ts';
 import type {Statement} from './session/statement-group.ts';

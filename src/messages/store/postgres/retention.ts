@@ -1,17 +1,14 @@
 import {keyCost, messageCost} from '../cost.ts';
 import type {SweepOutcome} from '../queue/operations.ts';
+import {LAPSE_ROWS, SWEEP_BYTES, SWEEP_ROWS} from '../rules.ts';
 import {type RetentionOptions, type StoreRules, UNKNOWN_BACKLOG} from '../store.ts';
 import {Accounts, withAccounts} from './accounts.ts';
-import {LAPSE_ROWS, lapse} from './claim.ts';
+import {lapse} from './claim.ts';
 import {FORGET_USAGE} from './rate-usage.ts';
 import {isMessage} from './read.ts';
 import {LOCKS} from './session/schema.ts';
 import type {Row, Session} from './session/session.ts';
 import {NOW} from './session/settings.ts';
-
-/** The most rows of each kind, and approximate bytes, that one step deletes, so that no commit waits long for it. */
-export const SWEEP_ROWS = 200;
-export const SWEEP_BYTES = 4 << 20;
 
 // The same pod for as long as its connection lasts, so that only one pod has the metrics of the backlog.
 const MINE = {name: 'sweep-lock', text: `SELECT pg_try_advisory_lock(${LOCKS.sweep}) AS mine, ${NOW} AS now`};
@@ -124,9 +121,9 @@ async function deleteOld(session: Session, old: Old, {idempotencyMs}: RetentionO
   ]);
   for (const {account, bytes, reason_bytes} of messages) {
     const size = {bytes: Number(bytes), reasonBytes: Number(reason_bytes)};
-    accounts.charge(String(account), -messageCost({account: String(account), ...size}));
+    accounts.add(String(account), -messageCost({account: String(account), ...size}));
   }
-  for (const {account, key} of keys) accounts.charge(String(account), -keyCost(String(account), String(key)));
+  for (const {account, key} of keys) accounts.add(String(account), -keyCost(String(account), String(key)));
   session.send(DELETE_BODIES, [messages.map(({account}) => account), messages.map(({id}) => id)]);
   accounts.save(session);
   return messages.length;

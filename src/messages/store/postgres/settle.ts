@@ -1,6 +1,7 @@
-import {isMessageId} from '../message-id.ts';
+import {isMessageId, uuidOf} from '../message-id.ts';
+import {chargeReason, isHeld} from '../rules.ts';
 import type {LeaseRef, Nack, SettleOutcome, StoreRules} from '../store.ts';
-import {type Accounts, uuidOf} from './accounts.ts';
+import type {Accounts} from './accounts.ts';
 import {isMessage} from './read.ts';
 import type {Row, Session} from './session/session.ts';
 
@@ -85,10 +86,11 @@ export class Settlements {
   }
 
   nack({delayMs, reason, ...ref}: Nack): SettleOutcome {
-    const {rules, now} = this.#context;
+    const {accounts, rules, now} = this.#context;
     const held = this.#held(ref);
     if (typeof held === 'string') return {kind: held};
     if (held.status !== 'leased') return {kind: 'lease-lost'};
+    const literal = reason === undefined ? null : JSON.stringify(reason);
     const isDead = held.attempts >= rules.maxAttempts;
     const status = isDead ? 'dead' : delayMs === 0 ? 'waiting' : 'delayed';
     this.#givenBack.push({
@@ -96,7 +98,7 @@ export class Settlements {
       status,
       availableAt: status === 'delayed' ? now + delayMs : null,
       finishedAt: isDead ? now : null,
-      reason: this.#charged(held, reason),
+      reason: chargeReason(ref.account, literal, held.reasonBytes, accounts, rules),
     });
     held.status = status;
     held.lease = null;
@@ -114,18 +116,7 @@ export class Settlements {
   #held({account, id, lease}: LeaseRef): Held | 'unknown-message' | 'lease-lost' {
     const held = this.#context.held.get(nameOf(account, uuidOf(id)));
     if (held === undefined) return 'unknown-message';
-    const lapsed = held.status === 'leased' && held.leaseUntil <= this.#context.now;
-    return held.lease === lease && !lapsed ? held : 'lease-lost';
-  }
-
-  /** How much of a reason is stored, as JSON: nothing if the account's quota is used up. */
-  #charged({account, reasonBytes}: Held, reason: string | undefined): string | null {
-    const {accounts, rules} = this.#context;
-    const literal = reason === undefined ? null : JSON.stringify(reason);
-    const more = Buffer.byteLength(literal ?? '') - reasonBytes;
-    const fits = more <= 0 || accounts.bytesOf(account) + more <= rules.accountBytes;
-    accounts.charge(account, fits ? more : -reasonBytes);
-    return fits ? literal : null;
+    return isHeld(held, lease, this.#context.now) ? held : 'lease-lost';
   }
 }
 

@@ -43,7 +43,7 @@ const ENGINE_BYTES = 8 << 20;
 /**
  * Unanswered operations: limited in number, and in order within an account. They are sent to the engine by the end of
  * the event loop's current turn, unless the engine has enough to do. Then accounts are served in turn, one operation
- * each, so that no account waits behind another's thousands. The engine decides what shares a commit (group-commit.ts).
+ * each, so that no account waits behind another's thousands. The engine decides what shares a commit (worker.ts).
  */
 export class Submissions {
   readonly #options: SubmissionOptions;

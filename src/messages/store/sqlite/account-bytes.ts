@@ -1,10 +1,11 @@
 import type {DatabaseSync, StatementSync} from 'node:sqlite';
+import type {Charges} from '../rules.ts';
 
 /**
  * How much each account has stored. Sums stay in memory during a transaction and are written once per account. Call
  * `flush` before each commit, and `forget` after a rollback.
  */
-export class AccountBytes {
+export class AccountBytes implements Charges {
   readonly #find: StatementSync;
   readonly #set: StatementSync;
   readonly #known = new Map<string, number>();
@@ -24,7 +25,6 @@ export class AccountBytes {
     return bytes;
   }
 
-  /** `bytes` is negative for deletions. */
   add(account: string, bytes: number): void {
     this.#known.set(account, this.of(account) + bytes);
     this.#changed.add(account);

@@ -1,10 +1,9 @@
 import type {DatabaseSync} from 'node:sqlite';
-import {keyCost, messageCost} from '../cost.ts';
 import {MessageIds} from '../message-id.ts';
-import type {AppendOutcome, Idempotency, NewMessage, StoreRules} from '../store.ts';
+import {decideAppend} from '../rules.ts';
+import type {AppendOutcome, NewMessage, StoreRules} from '../store.ts';
 import type {AccountBytes} from './account-bytes.ts';
 import type {BacklogCounter} from './backlog.ts';
-import type {Row} from './read.ts';
 import type {Work} from './work.ts';
 
 export type Append = (message: NewMessage, now: number) => AppendOutcome;
@@ -13,7 +12,7 @@ export type Append = (message: NewMessage, now: number) => AppendOutcome;
 export function prepareAppend(
   db: DatabaseSync,
   usage: AccountBytes,
-  {accountBytes, retention}: StoreRules,
+  rules: StoreRules,
   work: Work,
   backlog: BacklogCounter,
 ): Append {
@@ -26,27 +25,20 @@ export function prepareAppend(
   );
   const ids = new MessageIds(lastId(db));
 
-  function earlier(row: Row, {fingerprint}: Idempotency, now: number): AppendOutcome | undefined {
-    if (Number(row.created_at) <= now - retention.idempotencyMs) return undefined;
-    if (row.fingerprint !== fingerprint) return {kind: 'mismatch'};
-    return {kind: 'replayed', id: String(row.id), createdAt: Number(row.created_at)};
-  }
-
-  return ({account, message, idempotency}, now) => {
-    work.rows += 1;
-    const kept = idempotency && findKey.get(account, idempotency.key);
-    const known = idempotency && kept && earlier(kept, idempotency, now);
-    if (known) return known;
-    const literal = JSON.stringify(message);
-    const bytes = Buffer.byteLength(literal);
-    work.bytes += bytes;
-    const isNewKey = idempotency !== undefined && kept === undefined;
-    const cost = messageCost({account, bytes, reasonBytes: 0}) + (isNewKey ? keyCost(account, idempotency.key) : 0);
-    if (usage.of(account) + cost > accountBytes) return {kind: 'quota'};
+  return (message, now) => {
+    const {account, idempotency} = message;
+    work.add(1, message.message.length);
+    const row = idempotency && findKey.get(account, idempotency.key);
+    const kept = row && {
+      fingerprint: String(row.fingerprint),
+      id: String(row.id),
+      createdAt: Number(row.created_at),
+    };
+    const decision = decideAppend(message, kept, usage, rules, now);
+    if (decision.kind !== 'new') return decision;
     const id = ids.next(now);
-    insert.run(id, account, now, bytes, literal);
+    insert.run(id, account, now, decision.bytes, decision.literal);
     backlog.move(undefined, 'queued');
-    usage.add(account, cost);
     if (idempotency) keepKey.run(account, idempotency.key, idempotency.fingerprint, id, now);
     return {kind: 'appended', id, createdAt: now};
   };

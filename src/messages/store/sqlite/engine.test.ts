@@ -48,3 +48,14 @@ test('long messages end a transaction too', () => {
   // 4 MiB: each page returns one of these messages, after reading the next one as well.
   expect(Math.max(...read.map(({results}) => results.length))).toBeLessThanOrEqual(8);
 });
+
+test('so do operations that find nothing', () => {
+  const empty: Operation = {kind: 'claim', given: {account: 'nobody', limit: 1, leaseMs: 1000}};
+  const written = [
+    ...engine.applyAll(
+      Array.from({length: 1000}, () => empty),
+      0,
+    ),
+  ];
+  expect(written.map(({results}) => results.length)).toEqual([512, 488]);
+});

@@ -8,11 +8,12 @@ import {
   type OperationValue,
   type SweepOutcome,
 } from '../queue/operations.ts';
+import {LAPSE_ROWS} from '../rules.ts';
 import {AccountBytes} from './account-bytes.ts';
 import {type Append, prepareAppend} from './append.ts';
 import {BacklogCounter} from './backlog.ts';
 import {CommitError, failureOf} from './failure.ts';
-import {LAPSE_ROWS, type Leases, prepareLeases} from './lease.ts';
+import {type Leases, prepareLeases} from './lease.ts';
 import {prepareReads, type Reads} from './read.ts';
 import {type Expired, prepareRetention} from './retention.ts';
 import {migrate, rewriteHeader} from './schema.ts';
@@ -179,7 +180,7 @@ function performSome(connection: Connection, batch: readonly Operation[], now: n
   for (const operation of batch) {
     const isRefused = operation.kind === 'append' && room < 0;
     results.push(isRefused ? FULL : {ok: true, value: perform(connection, operation, now)});
-    if (work.isEnough) break;
+    if (work.isEnough(results.length)) break;
   }
   return {results, rows: work.rows};
 }

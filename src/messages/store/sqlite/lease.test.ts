@@ -4,10 +4,11 @@
  */
 import {DatabaseSync} from 'node:sqlite';
 import {expect, test} from 'vitest';
+import {LAPSE_ROWS} from '../rules.ts';
 import {AccountBytes} from './account-bytes.ts';
 import {type Append, prepareAppend} from './append.ts';
 import {BacklogCounter, COUNT_OPEN} from './backlog.ts';
-import {LAPSE_ROWS, type Leases, prepareLeases} from './lease.ts';
+import {type Leases, prepareLeases} from './lease.ts';
 import {prepareReads} from './read.ts';
 import {prepareRetention} from './retention.ts';
 import {migrate} from './schema.ts';

@@ -1,28 +1,11 @@
 import {randomUUID} from 'node:crypto';
 import type {DatabaseSync} from 'node:sqlite';
-import {
-  type ClaimQuery,
-  type LeasedMessage,
-  type LeaseRef,
-  type MessageStatus,
-  type Nack,
-  PAGE_BYTES,
-  type SettleOutcome,
-  type StoreRules,
-} from '../store.ts';
+import {chargeReason, isHeld, LAPSE_ROWS, REVEALED_PER_CLAIMED} from '../rules.ts';
+import type {ClaimQuery, LeasedMessage, LeaseRef, MessageStatus, Nack, SettleOutcome, StoreRules} from '../store.ts';
 import type {AccountBytes} from './account-bytes.ts';
 import type {BacklogCounter} from './backlog.ts';
-import {COLUMNS, type Row, toMessage} from './read.ts';
+import {COLUMNS, type Row, toMessage, upTo} from './read.ts';
 import type {Work} from './work.ts';
-
-/** The most leases that one sweep ends, so that no commit waits long for it. */
-export const LAPSE_ROWS = 200;
-
-/**
- * The most messages whose delay or lease has ended that a claim makes available, per message that it may return. More
- * than one, so that claims catch up. The claim or nack that hid each one has paid for it.
- */
-const REVEALED_PER_CLAIMED = 2;
 
 /** The cost of each depends only on what it returns. Each must run inside a transaction. */
 export interface Leases {
@@ -36,10 +19,11 @@ export interface Leases {
 export function prepareLeases(
   db: DatabaseSync,
   usage: AccountBytes,
-  {maxAttempts, accountBytes}: Pick<StoreRules, 'maxAttempts' | 'accountBytes'>,
+  rules: Pick<StoreRules, 'maxAttempts' | 'accountBytes'>,
   work: Work,
   backlog: BacklogCounter,
 ): Leases {
+  const {maxAttempts} = rules;
   const isLastAttempt = `status = 'leased' AND attempts >= :maxAttempts`;
   const backToQueue = `
     UPDATE messages SET lease = NULL, lease_until = NULL, available_at = 0,
@@ -74,16 +58,8 @@ export function prepareLeases(
     work.rows += 1;
     const row = find.get(account, id);
     if (row === undefined) return 'unknown-message';
-    const lapsed = row.status === 'leased' && Number(row.lease_until) <= now;
-    return row.lease === lease && !lapsed ? row : 'lease-lost';
-  }
-
-  /** How much of a reason is stored: nothing if the account's quota is used up. */
-  function charged(account: string, reason: string | undefined, before: number): string | null {
-    const more = Buffer.byteLength(reason ?? '') - before;
-    const fits = reason !== undefined && (more <= 0 || usage.of(account) + more <= accountBytes);
-    usage.add(account, fits ? more : -before);
-    return fits ? reason : null;
+    const held = {status: String(row.status), lease: row.lease, leaseUntil: Number(row.lease_until)};
+    return isHeld(held, lease, now) ? row : 'lease-lost';
   }
 
   return {
@@ -102,7 +78,7 @@ export function prepareLeases(
       }
       work.rows += revealed.length;
       const until = now + leaseMs;
-      return upTo(waiting.iterate(account, limit)).map(({seq, bytes}) => {
+      return upTo(limit, waiting.iterate(account, limit)).rows.map(({seq, bytes}) => {
         const lease = randomUUID();
         const row = take.get({lease, until, seq: Number(seq)});
         if (row === undefined) throw new Error(`message ${seq} is gone within the transaction that found it`);
@@ -129,22 +105,10 @@ export function prepareLeases(
       const attempts = Number(row.attempts);
       const status: MessageStatus = attempts >= maxAttempts ? 'dead' : 'queued';
       const availableAt = delayMs === 0 ? 0 : now + delayMs;
-      const kept = charged(ref.account, reason, Number(row.reason_bytes));
+      const kept = chargeReason(ref.account, reason ?? null, Number(row.reason_bytes), usage, rules);
       giveBack.run(status, availableAt, status === 'dead' ? now : null, kept, Number(row.seq));
       backlog.move('leased', status);
       return {kind: 'settled', status, attempts};
     },
   };
-}
-
-/** At most one page of bytes, but at least one row. */
-function upTo(rows: Iterable<Row>): readonly Row[] {
-  const taken: Row[] = [];
-  let bytes = 0;
-  for (const row of rows) {
-    bytes += Number(row.bytes);
-    if (taken.length > 0 && bytes > PAGE_BYTES) break;
-    taken.push(row);
-  }
-  return taken;
 }

@@ -24,21 +24,25 @@ export function prepareReads(db: DatabaseSync, work: Work): Reads {
       work.add(1, Number(row?.bytes ?? 0));
       return row && toMessage(row);
     },
-    list: ({account, limit, after = '', status}) =>
-      page(status === undefined ? all.iterate(account, after) : some.iterate(account, status, after), limit),
+    list: ({account, limit, after = '', status}) => {
+      const found = status === undefined ? all.iterate(account, after) : some.iterate(account, status, after);
+      const {rows, bytes, more} = upTo(limit, found);
+      work.add(rows.length + Number(more), bytes);
+      return {messages: rows.map(toMessage), more};
+    },
   };
+}
 
-  function page(rows: Iterable<Row>, limit: number): MessagePage {
-    const messages: StoredMessage[] = [];
-    let bytes = 0;
-    for (const row of rows) {
-      bytes += Number(row.bytes);
-      work.add(1, Number(row.bytes));
-      if (messages.length === limit || (messages.length > 0 && bytes > PAGE_BYTES)) return {messages, more: true};
-      messages.push(toMessage(row));
-    }
-    return {messages, more: false};
+/** At most `limit` rows and one page of bytes, but at least one row. `bytes`: of all that were read. */
+export function upTo(limit: number, found: Iterable<Row>) {
+  const rows: Row[] = [];
+  let bytes = 0;
+  for (const row of found) {
+    bytes += Number(row.bytes);
+    if (rows.length === limit || (rows.length > 0 && bytes > PAGE_BYTES)) return {rows, bytes, more: true};
+    rows.push(row);
   }
+  return {rows, bytes, more: false};
 }
 
 export function toMessage({id, status, created_at, attempts, reason, message}: Row): StoredMessage {

@@ -1,12 +1,9 @@
 import type {DatabaseSync} from 'node:sqlite';
 import {keyCost, messageCost} from '../cost.ts';
+import {SWEEP_BYTES, SWEEP_ROWS} from '../rules.ts';
 import type {RetentionOptions} from '../store.ts';
 import type {AccountBytes} from './account-bytes.ts';
 import type {Work} from './work.ts';
-
-/** The most rows of each kind, and approximate bytes, that one sweep deletes, so that no commit waits long for it. */
-export const SWEEP_ROWS = 200;
-const SWEEP_BYTES = 4 << 20;
 
 export interface Expired {
   readonly deleted: number;

@@ -1,6 +1,4 @@
-/** Limits the work of a transaction, so that no account waits long for another's. */
-const ROWS = 512;
-const BYTES = 4 << 20;
+import {BATCH_BYTES, BATCH_ROWS} from '../rules.ts';
 
 /** Counts the rows that a transaction reads or writes for its operations, and the bytes of their messages. */
 export class Work {
@@ -12,9 +10,9 @@ export class Work {
     this.bytes += bytes;
   }
 
-  /** The current operation is the last one of its transaction. */
-  get isEnough(): boolean {
-    return this.rows >= ROWS || this.bytes >= BYTES;
+  /** After so many operations, the current one is the last of its transaction. */
+  isEnough(operations: number): boolean {
+    return Math.max(this.rows, operations) >= BATCH_ROWS || this.bytes >= BATCH_BYTES;
   }
 
   reset(): void {

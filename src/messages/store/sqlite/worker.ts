@@ -1,8 +1,7 @@
 /** The database's thread: opens the engine and commits batch after batch. Started by engine-thread.ts. */
 import {parentPort, receiveMessageOnPort, workerData} from 'node:worker_threads';
-import type {Chunk} from '../queue/operations.ts';
+import type {Chunk, Operation} from '../queue/operations.ts';
 import {Engine} from './engine.ts';
-import {gather} from './group-commit.ts';
 import type {EngineOptions, ThreadAnswer, ThreadRequest} from './thread-messages.ts';
 
 if (parentPort === null) throw new Error('this module must run in a worker thread');
@@ -16,7 +15,14 @@ port.on('message', (request: ThreadRequest) => {
     port.close();
     return;
   }
-  const {operations, now} = gather(request, next);
+  // What arrived during the previous commit shares the next one, so a slower disk has larger commits. On an idle disk,
+  // the first operation does not wait for others.
+  const operations: Operation[] = [...request.operations];
+  let {now} = request;
+  for (let chunk = next(); chunk !== undefined; chunk = next()) {
+    operations.push(...chunk.operations);
+    now = chunk.now;
+  }
   for (const result of engine.applyAll(operations, now)) port.postMessage(result satisfies ThreadAnswer);
 });
 port.postMessage('open' satisfies ThreadAnswer);

@@ -7,7 +7,7 @@ import {expect, test} from 'vitest';
 import {MessageIds} from '../../../../src/messages/store/message-id.ts';
 import {CREATE, LOCK, SAVE} from '../../../../src/messages/store/postgres/accounts.ts';
 import {FIND_KEYS, INSERT, KEEP_KEYS} from '../../../../src/messages/store/postgres/append.ts';
-import {LAPSE, LAPSE_ROWS, REVEAL, TAKE} from '../../../../src/messages/store/postgres/claim.ts';
+import {LAPSE, REVEAL, TAKE} from '../../../../src/messages/store/postgres/claim.ts';
 import {SPEND} from '../../../../src/messages/store/postgres/rate-usage.ts';
 import {
   ALL,
@@ -25,14 +25,13 @@ import {
   DELETE_MESSAGES,
   FINISHED,
   OLD_KEYS,
-  SWEEP_BYTES,
-  SWEEP_ROWS,
   sweep,
 } from '../../../../src/messages/store/postgres/retention.ts';
 import {Session} from '../../../../src/messages/store/postgres/session/session.ts';
 import {sessionSettings} from '../../../../src/messages/store/postgres/session/settings.ts';
 import {FINISH, GIVE_BACK, LOCK as LOCK_MESSAGES} from '../../../../src/messages/store/postgres/settle.ts';
 import {writeBatch} from '../../../../src/messages/store/postgres/write.ts';
+import {LAPSE_ROWS, SWEEP_BYTES, SWEEP_ROWS} from '../../../../src/messages/store/rules.ts';
 import {until} from '../../../cluster/wait.ts';
 import {sharedServer} from './shared-server.ts';
 import {connectionTo, rules, withStore} from './store.ts';

@@ -1,6 +1,9 @@
 /** The tables, and the migrations from older versions. */
 import {StoreError} from '../../store.ts';
 
+/** A lease ends for its worker at `lease_until`, and for others this much later: clocks differ after a failover. */
+export const CLOCK_SKEW_MS = 1000;
+
 /** The first key of all advisory locks: "NPmq". The second one says what for. */
 export const LOCKS = {migrate: 'SELECT pg_advisory_xact_lock(1313893745, 1)', sweep: '1313893745, 2'} as const;
 
