@@ -37,7 +37,7 @@ export type Issue =
   | {
       readonly kind: 'failed';
       readonly condition: ApiKeyCondition;
-      readonly retryMs?: number;
+      readonly wakeAtMs?: number;
       readonly failure?: unknown;
     };
 
@@ -66,13 +66,13 @@ interface IssueContext {
 }
 
 export async function issueKey(context: IssueContext): Promise<Issue> {
-  const {apiKey, knownUid, conflicts, keySecrets, client, signal} = context;
+  const {apiKey, knownUid, conflicts, keySecrets, client, signal, nowMs} = context;
   const found = await keySecrets.find(apiKey, knownUid, {client, signal});
   if (!found) return await createKey(context);
   switch (found.standing) {
     case 'foreign': {
-      const retryMs = backoffMs(CONFLICT_RETRY, conflicts + 1, Math.random);
-      return {kind: 'failed', condition: KeyReady.secretConflict(secretNameOf(apiKey)), retryMs};
+      const wakeAtMs = nowMs + backoffMs(CONFLICT_RETRY, conflicts + 1, Math.random);
+      return {kind: 'failed', condition: KeyReady.secretConflict(secretNameOf(apiKey)), wakeAtMs};
     }
     case 'leftover':
       await deleteSecret(found.secret, client, signal);

@@ -99,7 +99,7 @@ function wakeAt({spec}: DeepReadonly<APIKey>, issue: Issue, nowMs: number): Outc
   const times = [
     ...(spec.expiresAt === undefined || spec.revoked ? [] : [Date.parse(spec.expiresAt)]),
     ...(issue.kind === 'issued' && issue.key.previous ? [Date.parse(issue.key.previous.validUntil)] : []),
-    ...(issue.kind === 'failed' && issue.retryMs !== undefined ? [nowMs + issue.retryMs] : []),
+    ...(issue.kind === 'failed' && issue.wakeAtMs !== undefined ? [issue.wakeAtMs] : []),
   ].filter(time => time > nowMs);
   return times.length > 0 ? after(Math.min(...times) - nowMs) : done();
 }

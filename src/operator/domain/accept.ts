@@ -51,7 +51,7 @@ function outdated(operator: Operator, view: DomainView): DomainCondition | undef
   if (isPaused && change.to) return Accepted.paused(change.to, isInForce);
   const refusal = operator.domainRefusals.get(key);
   if (refusal !== undefined) return Accepted.refused(change.to, refusal, isInForce);
-  const isContested = operator.corrections.contested(identify(DOMAIN, domain)) !== undefined;
+  const isContested = operator.corrections.contestedMs(identify(DOMAIN, domain)) !== undefined;
   if (isInForce && !isContested && operator.outdated.lateInMs(key) > 0) return undefined;
   return Accepted.outdated(change.to, isContested, isInForce);
 }

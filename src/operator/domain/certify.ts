@@ -5,7 +5,7 @@ import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {type Issuance, lastProblem, withoutDelay} from '../certificate/issuance-record.ts';
 import {lastOrderMs} from '../certificate/order-history.ts';
-import {type Contested, contestedOf} from '../edge/publish.ts';
+import {type Contest, contestOf} from '../edge/publish.ts';
 import {
   type Attempt,
   attemptOf,
@@ -23,6 +23,7 @@ import {CERTIFICATE, type Certificate, DOMAIN_CLAIM} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {deleteAsRead} from '../state/fresh.ts';
+import {earliest} from '../state/wake.ts';
 import {awaitNextAttempt, awaitOrder, isRequested} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {CertificateReady, type DomainCondition, REVERIFY} from './conditions.ts';
@@ -45,12 +46,11 @@ export async function certify(context: Context, view: DomainView, gate: Certific
   const issuer = judgeIssuer(context, view, issuerRef);
   const obstacle = obstacleOf(context, view, blocker, issuer);
   if (obstacle) return judgeHeld(view, held, obstacle);
-  const contested = gate.claim.holds ? await ensureCertificate(context, view, issuerRef) : undefined;
+  const contest = gate.claim.holds ? await ensureCertificate(context, view, issuerRef) : {};
   const next = certificate
     ? await followUp(context, {...view, certificate}, held, {...issuer, issuerRef, blocker})
     : nextOf(issuer.outage ?? CertificateReady.issuing(''));
-  const result = judgeHeld(view, held, next);
-  return contested ? withContest(result, contested) : result;
+  return withContest(judgeHeld(view, held, next), contest);
 }
 
 /** Why no Certificate may be created yet. */
@@ -70,12 +70,13 @@ function obstacleOf(
 }
 
 /** Another program keeps changing the Certificate, which concerns a host that has a certificate, too. */
-function withContest(result: CertificateResult, {note, wakeAtMs}: Contested): CertificateResult {
+function withContest(result: CertificateResult, {contested, wakeAtMs}: Contest): CertificateResult {
+  if (contested === undefined) return result;
   const {condition} = result;
   return {
     ...result,
-    condition: {...condition, message: condition.message + note},
-    wakeAtMs: Math.min(wakeAtMs, result.wakeAtMs ?? Number.POSITIVE_INFINITY),
+    condition: {...condition, message: condition.message + contested},
+    wakeAtMs: earliest(wakeAtMs, result.wakeAtMs),
   };
 }
 
@@ -145,7 +146,7 @@ async function ensureCertificate(
   context: Context,
   {namespace, host, domain}: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
-): Promise<Contested | undefined> {
+): Promise<Contest> {
   const {stores, client, signal, corrections} = context;
   const name = routeName(namespace, host);
   const intent = buildCertificate({name, namespace, host, issuerRef, owner: ownerOf(domain)});
@@ -154,7 +155,7 @@ async function ensureCertificate(
     corrections,
     signal,
   });
-  return contestedOf(context, [intent]);
+  return contestOf(context, [intent]);
 }
 
 interface IssuerVerdict {

@@ -18,7 +18,7 @@ export type DomainCondition = DecidedCondition<DomainConditionType> & {reason: s
 export interface StepResult {
   readonly condition: DomainCondition;
   /** When the step must run again even if nothing changes. */
-  readonly wakeAtMs?: number;
+  readonly wakeAtMs?: number | undefined;
   /** Why a write of the step failed. The reconcile is retried. */
   readonly failure?: unknown;
 }

@@ -8,6 +8,7 @@ import {
   type HeldCertificate,
   heldCertificate,
 } from '../issuance/certificate.ts';
+import {earliest} from '../state/wake.ts';
 import {CertificateReady, type DomainCondition, type StepResult} from './conditions.ts';
 import {before, type DomainView} from './view.ts';
 
@@ -76,12 +77,11 @@ export function judgeHeld(
 ): CertificateResult {
   const {nowMs} = view;
   const usable = isUsable(held, view);
-  const times = [next?.wakeAtMs, changesAtMs(held, nowMs)].filter(time => time !== undefined);
   return {
     condition: conditionOf(view, held, next),
     usable,
     ...(next?.nextAttemptAtMs !== undefined && {nextAttemptAtMs: next.nextAttemptAtMs}),
-    ...(times.length > 0 && {wakeAtMs: Math.min(...times)}),
+    wakeAtMs: earliest(next?.wakeAtMs, changesAtMs(held, nowMs)),
   };
 }
 

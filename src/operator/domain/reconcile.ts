@@ -4,13 +4,13 @@
  */
 import {isDeepStrictEqual} from 'node:util';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
-import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
 import {desiredDomain, isManaged} from '../model/project-hosts.ts';
-import {PausedError} from '../model/write-conditions.ts';
 import type {Operator} from '../state/context.ts';
 import {whenConfirmed} from '../state/fresh.ts';
 import {heldBack} from '../state/paused.ts';
 import {isEnding} from '../state/stores.ts';
+import {earliest, outcomeOf} from '../state/wake.ts';
 import {accept} from './accept.ts';
 import {failedCertificate, failedClaim, failedRemoval, failedRoute} from './after-failed-write.ts';
 import {certify} from './certify.ts';
@@ -63,11 +63,17 @@ export function reconcileDomain(operator: Operator): Reconcile {
     const routed = await route(building, view, {accepted, claim, certificate}).catch(failedRoute(view));
     const probed = probe(context, view, routed);
     const decided = {accepted, proof, claim, caa, certificate, routed, probed};
-    const wakeAtMs = await reporter.report(context, view, decided);
+    const times = await reporter.report(context, view, decided);
     const lateInMs = change ? operator.outdated.lateInMs(key) : 0;
-    if (lateInMs > 0) wakeAtMs.push(view.nowMs + lateInMs);
-    if (view.isMisnamed) wakeAtMs.push(view.nowMs + MISNAMED_MS);
-    return outcomeOf([proof, claim, certificate, routed, probed], wakeAtMs, view.nowMs);
+    if (lateInMs > 0) times.push(view.nowMs + lateInMs);
+    if (view.isMisnamed) times.push(view.nowMs + MISNAMED_MS);
+    const steps: readonly StepResult[] = [proof, claim, certificate, routed, probed];
+    const wakeAtMs = earliest(...times, ...steps.map(step => step.wakeAtMs));
+    return outcomeOf(
+      steps.map(({failure}) => failure),
+      wakeAtMs,
+      view.nowMs,
+    );
   });
 }
 
@@ -76,12 +82,4 @@ function changeOf({stores, places}: Operator, {key, domain}: DomainView): Domain
   if (!isManaged(domain) || stores.projects.state !== 'synced') return undefined;
   const desired = desiredDomain(domain.spec.host, places.listing(key));
   return isDeepStrictEqual(desired?.spec, domain.spec) ? undefined : {to: desired};
-}
-
-/** When the Domain is due again: after the backoff if a write failed, otherwise at the earliest time. */
-function outcomeOf(steps: readonly StepResult[], wakeAtMs: readonly number[], nowMs: number): Outcome {
-  const failed = steps.find(({failure}) => failure !== undefined && !(failure instanceof PausedError));
-  if (failed) return retry(failed.failure);
-  const next = Math.min(...wakeAtMs, ...steps.map(step => step.wakeAtMs ?? Number.POSITIVE_INFINITY));
-  return Number.isFinite(next) ? after(Math.max(next - nowMs, 1000)) : done();
 }

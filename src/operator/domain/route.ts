@@ -2,14 +2,7 @@
 import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {findBackend, type NoBackend} from '../edge/backend.ts';
-import {
-  earliest,
-  type Publication,
-  publishRoute,
-  routeObjects,
-  settlingMs,
-  whileFormerServes,
-} from '../edge/publish.ts';
+import {type Publication, publishRoute, routeObjects, settlingMs, whileFormerServes} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
 import type {Backend, HostRoute} from '../model/edge-provider.ts';
@@ -55,8 +48,7 @@ export async function route(
   if (backend.kind !== 'found') return {condition: withoutBackend(view, backend)};
   const wanted = routeOf(context, view, project, backend.backend);
   if ('waitsFor' in wanted) {
-    const {waitsFor, untilMs} = wanted;
-    return {condition: Routed.targetNotLive(waitsFor, kept), ...(untilMs !== undefined && {wakeAtMs: untilMs})};
+    return {condition: Routed.targetNotLive(wanted.waitsFor, kept), wakeAtMs: wanted.wakeAtMs};
   }
   const refusal = kept ? undefined : await dropOtherRoutes(context, view);
   if (refusal !== undefined) return {condition: Routed.formerRefused(), failure: refusal};
@@ -66,26 +58,23 @@ export async function route(
     ? await publishRoute(context, wanted)
     : context.edge.verdict(routeObjects(context.stores, routeKey), context.stores.platform);
   const publication = whileFormerServes(context, found, kept && before(view, 'Routed')?.status === 'True');
+  const {contested = '', wakeAtMs} = publication;
   if (publication.kind === 'waiting') {
-    const {on, contested} = publication;
-    const wakeAtMs = contested?.wakeAtMs ?? view.nowMs + OBSTACLE_PAUSE_MS;
-    return {condition: Routed.waiting(on, kept, contested?.note), wakeAtMs};
+    const condition = Routed.waiting(publication.on, kept, contested);
+    return {condition, wakeAtMs: wakeAtMs ?? view.nowMs + OBSTACLE_PAUSE_MS};
   }
-  const {movesAtMs, contested} = publication;
-  const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs);
-  const wake = wakeAtMs !== undefined && {wakeAtMs};
-  if (publication.kind === 'pending') return {condition: Routed.pending(publication.what), ...wake};
+  if (publication.kind === 'pending') return {condition: Routed.pending(publication.what), wakeAtMs};
   if (publication.kind === 'rejected') {
-    return {condition: Routed.notAccepted(publication.what, publication.why), ...wake};
+    return {condition: Routed.notAccepted(publication.what, publication.why), wakeAtMs};
   }
-  const note = `${contested?.note ?? ''}${publication.note ?? ''}`;
+  const note = `${contested}${publication.note ?? ''}`;
   const condition = wanted.redirect
     ? Routed.redirecting(wanted.redirect.to, wanted.redirect.status, note)
     : Routed.serving(project.spec.service.name, note);
   return {
     condition,
     publishes: {...(wanted.redirect && {redirect: wanted.redirect})},
-    ...wake,
+    wakeAtMs,
   };
 }
 
@@ -96,10 +85,10 @@ function withoutBackend({domain, published}: DomainView, found: NoBackend): Doma
   return Routed.noBackend(found, published !== undefined);
 }
 
-/** A host that a redirect must not point to yet; `untilMs`: when it can. */
+/** A host that a redirect must not point to yet; `wakeAtMs`: when it can. */
 interface Wait {
   readonly waitsFor: string;
-  readonly untilMs?: number;
+  readonly wakeAtMs?: number;
 }
 
 function routeOf(
@@ -121,7 +110,7 @@ function routeOf(
     return {waitsFor: end.kind === 'serves' ? end.host : domain.spec.redirect.to};
   }
   const leftMs = settlesInMs(operator, view, end.host);
-  if (leftMs > 0) return {waitsFor: end.host, untilMs: view.nowMs + leftMs};
+  if (leftMs > 0) return {waitsFor: end.host, wakeAtMs: view.nowMs + leftMs};
   return {...serving, redirect: {to: end.host, status: domain.spec.redirect.status ?? DEFAULT_REDIRECT_STATUS}};
 }
 

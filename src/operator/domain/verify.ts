@@ -85,7 +85,7 @@ function judgeHeld({config, clock}: Operator, view: DomainView): Pick<Proof, 'co
   }
   const condition =
     last && last.status !== 'Unknown' ? {...last, type: 'DNSVerified' as const} : DnsVerified.held(host);
-  return {condition, ...(leftMs !== undefined && {wakeAtMs: nowMs + leftMs})};
+  return {condition, wakeAtMs: leftMs === undefined ? undefined : nowMs + leftMs};
 }
 
 /** CAA, from the last DNS check. If the lookup fails, a CA must refuse (RFC 8659), so nothing is requested. */

@@ -159,11 +159,12 @@ test('while an object that another program keeps deleting is not created again, 
     remove();
   }
   writes.length = 0;
-  const contested = {note: expect.stringContaining(`deleting Ingress ${name}`), wakeAtMs: clock.now() + 1000};
-  expect(await publish('a.example.com')).toEqual({kind: 'waiting', on: `Ingress ${name}`, contested});
+  const contested = expect.stringContaining(`deleting Ingress ${name}`);
+  const wakeAtMs = clock.now() + 1000;
+  expect(await publish('a.example.com')).toEqual({kind: 'waiting', on: `Ingress ${name}`, contested, wakeAtMs});
   expect(writes).toEqual([]);
   await clock.advance(1000);
-  expect(await publish('a.example.com')).toMatchObject({kind: 'accepted', contested: {note: contested.note}});
+  expect(await publish('a.example.com')).toMatchObject({kind: 'accepted', contested});
   expect(writes).toEqual([`create Ingress ${name}`]);
 });
 
@@ -192,11 +193,11 @@ describe('a host that becomes a redirect', () => {
   test('and serves again: the Middleware stays until the edge has had time to read that nothing needs it', async () => {
     await publish(host, 80, redirect);
     writes.length = 0;
-    expect(await publish(host)).toEqual({kind: 'accepted', movesAtMs: clock.now() + edge.settleMs});
+    expect(await publish(host)).toEqual({kind: 'accepted', wakeAtMs: clock.now() + edge.settleMs});
     expect(writes).toEqual([`patch Ingress ${name}`, `delete Ingress ${name}-http`]);
     expect(middlewareOf()).toBeUndefined();
     await clock.advance(edge.settleMs - 1);
-    expect(await publish(host)).toEqual({kind: 'accepted', movesAtMs: clock.now() + 1});
+    expect(await publish(host)).toEqual({kind: 'accepted', wakeAtMs: clock.now() + 1});
     await clock.advance(1);
     expect(await publish(host)).toEqual({kind: 'accepted'});
     expect(writes.slice(2)).toEqual([`delete Middleware ${name}-https`]);
@@ -220,7 +221,7 @@ test('a route moves to a new Service once the edge has had time to read its endp
   const former = putFormerRoute('a.example.com');
   const shared = backendName(NAMESPACE, 'shop', {port: 80});
   const first = await publish('a.example.com');
-  expect(first).toEqual({kind: 'accepted', movesAtMs: clock.now() + edge.settleMs});
+  expect(first).toEqual({kind: 'accepted', wakeAtMs: clock.now() + edge.settleMs});
   expect(writes).toEqual([`create Service ${shared}`]);
   expect(backendOf('a.example.com')).toEqual([former]);
   await clock.advance(edge.settleMs);
@@ -233,7 +234,7 @@ test('after a step of the clock back, a route moves as soon as ever', async () =
   putFormerRoute('a.example.com');
   await publish('a.example.com');
   clock.step(-3_600_000);
-  expect(await publish('a.example.com')).toEqual({kind: 'accepted', movesAtMs: clock.now() + edge.settleMs});
+  expect(await publish('a.example.com')).toEqual({kind: 'accepted', wakeAtMs: clock.now() + edge.settleMs});
   await clock.advance(edge.settleMs);
   expect(await publish('a.example.com')).toEqual({kind: 'accepted'});
   expect(backendOf('a.example.com')).toEqual([backendName(NAMESPACE, 'shop', {port: 80})]);
@@ -361,7 +362,7 @@ test('a host that was accepted counts as accepted for a minute after each change
   expect(kindOf(pending('a 2'), false)).toBe('pending');
   expect(whileFormerServes(operator, pending('a 2'), true)).toEqual({
     kind: 'accepted',
-    movesAtMs: clock.now() + 60_000,
+    wakeAtMs: clock.now() + 60_000,
   });
   await clock.advance(59_000);
   expect([kindOf(pending('a 2')), kindOf(pending('a 3'))]).toEqual(['accepted', 'accepted']);

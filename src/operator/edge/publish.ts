@@ -9,6 +9,7 @@ import {SERVICE} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {deleteJudged} from '../state/fresh.ts';
 import {INDEX, type RouteStore, type Stores} from '../state/stores.ts';
+import {earliest} from '../state/wake.ts';
 
 /** `routeKey`: "namespace/np-…". All objects of a route are found by their names, which nobody can edit. */
 export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<KubeObject>[] {
@@ -16,17 +17,16 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
 }
 
 /**
- * The state of a route's objects. `waiting`: what must happen before anything else is written. `movesAtMs`: when the
- * next change is due, because the edge needs time to read what was written; until then, the route stays as it is.
+ * The state of a route's objects. `waiting`: what must happen before anything else is written. `wakeAtMs`: when the next
+ * change is due, because the edge needs time to read what was written; until then, the route stays as it is.
  */
-export type Publication =
-  | (RouteVerdict & {readonly movesAtMs?: number; readonly contested?: Contested})
-  | {readonly kind: 'waiting'; readonly on: string; readonly contested?: Contested};
+export type Publication = (RouteVerdict | {readonly kind: 'waiting'; readonly on: string}) & Contest;
 
-/** Another program keeps changing or deleting one of our objects. `note`: a sentence that begins with a space. */
-export interface Contested {
-  readonly note: string;
-  readonly wakeAtMs: number;
+/** Whether another program keeps changing or deleting one of our objects. */
+export interface Contest {
+  /** A sentence that says so, and begins with a space. */
+  readonly contested?: string;
+  readonly wakeAtMs?: number | undefined;
 }
 
 /**
@@ -51,8 +51,7 @@ export async function publishRoute(context: Context, route: HostRoute): Promise<
       signal: context.signal,
     });
     if (!object) {
-      const contested = contestedOf(context, [intent]);
-      return {kind: 'waiting', on: `${intent.kind} ${intent.metadata.name}`, ...(contested && {contested})};
+      return {kind: 'waiting', on: `${intent.kind} ${intent.metadata.name}`, ...contestOf(context, [intent])};
     }
     const leftMs = settlesInMs(context, routeKey, wanted, object);
     // With another Service, the route still does what is wanted of it; otherwise, it does not yet.
@@ -60,8 +59,8 @@ export async function publishRoute(context: Context, route: HostRoute): Promise<
       return {kind: 'waiting', on: `the edge to read ${object.kind} ${object.metadata.name}`};
     }
     if (leftMs > 0) {
-      const movesAtMs = context.clock.now() + leftMs;
-      return {...context.edge.verdict(routeObjects(context.stores, routeKey), context.stores.platform), movesAtMs};
+      const wakeAtMs = context.clock.now() + leftMs;
+      return {...context.edge.verdict(routeObjects(context.stores, routeKey), context.stores.platform), wakeAtMs};
     }
     applied.push(object);
   }
@@ -76,11 +75,12 @@ export async function publishRoute(context: Context, route: HostRoute): Promise<
     async () => true,
     object => isKept(object) || left.objects.has(object),
   );
-  const contested = contestedOf(context, applied);
+  const contest = contestOf(context, applied);
+  const movesAtMs = left.objects.size > 0 ? context.clock.now() + left.ms : undefined;
   return {
     ...context.edge.verdict(applied, context.stores.platform),
-    ...(left.objects.size > 0 && {movesAtMs: context.clock.now() + left.ms}),
-    ...(contested && {contested}),
+    ...contest,
+    wakeAtMs: earliest(contest.wakeAtMs, movesAtMs),
   };
 }
 
@@ -115,9 +115,12 @@ export function whileFormerServes(
   if (publication.kind !== 'pending' || !wasAccepted) return publication;
   const leftMs = PENDING_MS - knownSince.ageMs(`pending ${publication.version}`);
   if (leftMs <= 0) return publication;
-  const {movesAtMs, contested} = publication;
-  const laterMs = earliest(movesAtMs, clock.now() + leftMs);
-  return {kind: 'accepted', ...(laterMs !== undefined && {movesAtMs: laterMs}), ...(contested && {contested})};
+  const {contested, wakeAtMs} = publication;
+  return {
+    kind: 'accepted',
+    ...(contested && {contested}),
+    wakeAtMs: earliest(wakeAtMs, clock.now() + leftMs),
+  };
 }
 
 /** While an object of the exclusive kind exists, the host has no other route, so it goes before the others change. */
@@ -136,23 +139,14 @@ async function deleteUnwantedExclusive(
   );
 }
 
-export function contestedOf(
-  {corrections, clock}: Context,
-  objects: readonly DeepReadonly<KubeObject>[],
-): Contested | undefined {
+export function contestOf({corrections, clock}: Context, objects: readonly DeepReadonly<KubeObject>[]): Contest {
   for (const object of objects) {
-    const found = corrections.contested(identify(object, object));
-    if (!found) continue;
-    const note = ` Another program keeps changing or deleting ${object.kind} ${object.metadata.name}, so Nameplate corrects it only from time to time. Ask the platform team to stop that program.`;
-    return {note, wakeAtMs: clock.now() + found.againMs};
+    const restMs = corrections.contestedMs(identify(object, object));
+    if (restMs === undefined) continue;
+    const contested = ` Another program keeps changing or deleting ${object.kind} ${object.metadata.name}, so Nameplate corrects it only from time to time. Ask the platform team to stop that program.`;
+    return {contested, wakeAtMs: clock.now() + restMs};
   }
-  return undefined;
-}
-
-/** The first of some times; undefined if there is none. */
-export function earliest(...timesMs: readonly (number | undefined)[]): number | undefined {
-  const known = timesMs.filter(time => time !== undefined);
-  return known.length > 0 ? Math.min(...known) : undefined;
+  return {};
 }
 
 /**

@@ -4,7 +4,7 @@ import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {type Issuance, lastProblem} from '../certificate/issuance-record.ts';
-import {contestedOf, deleteRoutes, earliest, routeObjects} from '../edge/publish.ts';
+import {contestOf, deleteRoutes, routeObjects} from '../edge/publish.ts';
 import {
   type Attempt,
   attemptOf,
@@ -24,6 +24,7 @@ import {acmeIssuerOf, keptIssuer} from '../model/issuer-ref.ts';
 import {CERTIFICATE, type Certificate, SECRET} from '../model/kinds.ts';
 import type {Context} from '../state/context.ts';
 import {readFresh} from '../state/fresh.ts';
+import {earliest} from '../state/wake.ts';
 import {ProjectReady} from './conditions.ts';
 
 interface CertificateProgress {
@@ -31,10 +32,10 @@ interface CertificateProgress {
   readonly missing?: DecidedCondition | undefined;
   /** A problem to report although the default host is published. */
   readonly trouble?: DecidedCondition | undefined;
-  /** As in `Contested`. */
-  readonly note?: string;
+  /** As in `Contest`. */
+  readonly contested?: string | undefined;
   /** When the Project must be reconciled again. */
-  readonly wakeAtMs?: number;
+  readonly wakeAtMs?: number | undefined;
 }
 
 type Intent = Omit<CertificateIntent, 'issuerRef'>;
@@ -89,15 +90,14 @@ export async function certifyDefaultHost(
   const nowMs = context.clock.now();
   const held = heldCertificate(existing, certified, datesOf(existing, undefined), nowMs);
   const problem = lastProblem(stores.claims.get(host), acmeIssuerOf(certificate.spec.issuerRef));
-  const {note, wakeAtMs} = {...contestedOf(context, [certificate])};
-  const wakesAtMs = earliest(wakeAtMs, changesAtMs(held, nowMs));
+  const contest = contestOf(context, [certificate]);
   return {
     ...explain(intent, existing, {
       ...{held, isKept, isPublished, nowMs, problem},
       outage: context.certManager.problem(),
     }),
-    ...(note !== undefined && {note}),
-    ...(wakesAtMs !== undefined && {wakeAtMs: wakesAtMs}),
+    ...contest,
+    wakeAtMs: earliest(contest.wakeAtMs, changesAtMs(held, nowMs)),
   };
 }
 

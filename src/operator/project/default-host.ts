@@ -2,14 +2,7 @@
 import {type DecidedCondition, findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {findBackend, type NoBackend} from '../edge/backend.ts';
-import {
-  deleteRoutes,
-  earliest,
-  type Publication,
-  publishRoute,
-  routeObjects,
-  whileFormerServes,
-} from '../edge/publish.ts';
+import {deleteRoutes, type Publication, publishRoute, routeObjects, whileFormerServes} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
 import {accountOf} from '../model/account.ts';
 import {routeKeyOf, routeName} from '../model/derived-names.ts';
@@ -18,6 +11,7 @@ import {ownerOf} from '../model/owner.ts';
 import {conditionAfter, lastCondition} from '../model/write-conditions.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {BehindError, isGone} from '../state/fresh.ts';
+import {earliest} from '../state/wake.ts';
 import {ProjectReady} from './conditions.ts';
 import {certifyDefaultHost, judgeDefaultHost} from './default-certificate.ts';
 
@@ -25,7 +19,7 @@ import {certifyDefaultHost, judgeDefaultHost} from './default-certificate.ts';
 export interface DefaultHost {
   readonly ready: DecidedCondition;
   /** When the Project must be reconciled again. */
-  readonly wakeAtMs?: number;
+  readonly wakeAtMs?: number | undefined;
   /** Why a write failed. The reconcile is retried. */
   readonly failure?: unknown;
 }
@@ -60,24 +54,18 @@ export async function publishDefaultHost(
   const {backend} = service;
   const route = {namespace, name, host, backend, owner: ownerOf(project), project: projectName};
   const certificate = judged ? await certifyDefaultHost(context, building, route, judged) : {};
-  const {missing, trouble, note = '', wakeAtMs: certificateMs} = certificate;
-  if (missing) {
-    const ready = {...missing, message: missing.message + note};
-    return {ready, ...(certificateMs !== undefined && {wakeAtMs: certificateMs})};
-  }
+  const {missing, trouble, contested = ''} = certificate;
+  if (missing) return {ready: {...missing, message: missing.message + contested}, wakeAtMs: certificate.wakeAtMs};
   const tls = ownCertificate && {tlsSecret: name};
   const wasReady = findCondition(project.status?.conditions, 'Ready')?.status === 'True';
   const found = await publishRoute(building, {...route, ...tls});
   const publication = whileFormerServes(context, found, wasReady);
-  const {contested} = publication;
-  const movesAtMs = publication.kind === 'waiting' ? undefined : publication.movesAtMs;
-  const wakeAtMs = earliest(movesAtMs, contested?.wakeAtMs, certificateMs);
-  const notes = `${contested?.note ?? ''}${note}`;
+  const notes = `${publication.contested ?? ''}${contested}`;
   const ready =
     trouble && publication.kind === 'accepted'
       ? {...trouble, message: trouble.message + notes}
       : readyOf(publication, host, notes);
-  return {ready, ...(wakeAtMs !== undefined && {wakeAtMs})};
+  return {ready, wakeAtMs: earliest(publication.wakeAtMs, certificate.wakeAtMs)};
 }
 
 /** The operator reports once what its edge lacks; a Project that is published stays so. */
@@ -91,7 +79,7 @@ function readyOf(publication: Publication, host: string, note: string): DecidedC
     case 'accepted':
       return ProjectReady.yes(host, `${note}${publication.note ?? ''}`);
     case 'waiting':
-      return ProjectReady.routePending(host, publication.on, publication.contested?.note);
+      return ProjectReady.routePending(host, publication.on, publication.contested);
     case 'pending':
       return ProjectReady.routePending(host, `the Gateway to accept ${publication.what}`);
     case 'rejected':

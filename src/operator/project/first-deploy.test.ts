@@ -42,8 +42,8 @@ beforeEach(() => {
 });
 
 test('a young project is asked about every second, and its first ready endpoint is recorded', async () => {
-  expect(await find()).toEqual({againMs: NOW + 1000});
-  expect(await find()).toEqual({againMs: NOW + 1000});
+  expect(await find()).toEqual({wakeAtMs: NOW + 1000});
+  expect(await find()).toEqual({wakeAtMs: NOW + 1000});
   expect(asked).toBe(1);
   await clock.advance(1000);
   isReady = true;
@@ -54,9 +54,9 @@ test('a young project is asked about every second, and its first ready endpoint 
 
 test('an old one is asked about less and less often, but immediately after a change of its Service', async () => {
   const created = (ms: number) => ({creationTimestamp: new Date(NOW - ms).toISOString()});
-  expect(await find({...created(300_000)})).toEqual({againMs: NOW + 10_000});
+  expect(await find({...created(300_000)})).toEqual({wakeAtMs: NOW + 10_000});
   service = {...service, metadata: {...service.metadata, resourceVersion: '2'}};
-  expect(await find({...created(30 * 86_400_000)})).toEqual({againMs: NOW + 60_000});
+  expect(await find({...created(30 * 86_400_000)})).toEqual({wakeAtMs: NOW + 60_000});
   expect(asked).toBe(2);
 });
 
@@ -64,6 +64,6 @@ test.each([
   {what: 'with its first deploy', metadata: {annotations: {[ANNOTATION.firstDeployedAt]: 'then'}}, hasPlace: true},
   {what: 'beyond the plan', metadata: {}, hasPlace: false},
 ])('one $what is never asked about', async ({metadata, hasPlace}) => {
-  const {againMs} = (await find(metadata, hasPlace)) as {againMs?: number};
-  expect({againMs, asked}).toEqual({againMs: undefined, asked: 0});
+  const {wakeAtMs} = (await find(metadata, hasPlace)) as {wakeAtMs?: number};
+  expect({wakeAtMs, asked}).toEqual({wakeAtMs: undefined, asked: 0});
 });

@@ -21,7 +21,7 @@ export interface FirstDeploy {
   /** When the first deployment was; undefined if there was none. */
   readonly deployedAt?: string | undefined;
   /** When to check again. */
-  readonly againMs?: number;
+  readonly wakeAtMs?: number;
   /** Why the API server rejected the check or its record. The reconcile is retried. */
   readonly failure?: unknown;
 }
@@ -57,11 +57,11 @@ export class FirstDeploys {
     const {resourceVersion} = service.metadata;
     const last = this.#pauses.get(key);
     const restMs = last?.service === resourceVersion ? (last?.untilMs ?? 0) - clock.monotonic() : 0;
-    if (restMs > 0) return {againMs: clock.now() + restMs};
+    if (restMs > 0) return {wakeAtMs: clock.now() + restMs};
     if (await hasReadyEndpoint(context, project)) return {deployedAt: await note(context, project)};
     const pauseMs = pauseOf(project, clock.now());
     this.#pauses.set(key, {service: resourceVersion, untilMs: clock.monotonic() + pauseMs});
-    return {againMs: clock.now() + pauseMs};
+    return {wakeAtMs: clock.now() + pauseMs};
   }
 }
 

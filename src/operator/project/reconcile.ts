@@ -3,16 +3,15 @@ import {isDeepStrictEqual} from 'node:util';
 import type {ProjectStatus} from '../../api/generated/project.ts';
 import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
-import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
-import {earliest} from '../edge/publish.ts';
 import {PROJECT, type Project} from '../model/kinds.ts';
-import {PausedError} from '../model/write-conditions.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {whenConfirmed} from '../state/fresh.ts';
 import {heldBack, isPausedProject} from '../state/paused.ts';
 import {isEnding} from '../state/stores.ts';
-import {type DefaultHost, failedPublication, publishDefaultHost, unpublishDefaultHost} from './default-host.ts';
+import {earliest, outcomeOf} from '../state/wake.ts';
+import {failedPublication, publishDefaultHost, unpublishDefaultHost} from './default-host.ts';
 import {FirstDeploys, failedDeploy} from './first-deploy.ts';
 import {projectStatus} from './status.ts';
 
@@ -48,10 +47,9 @@ export function reconcileProject(operator: Operator): Reconcile {
       nowMs: operator.clock.now(),
     });
     const restMs = await summary.write(context, project, status);
-    const wakeAtMs = earliest(published.wakeAtMs, deploy.againMs);
-    const failure = published.failure ?? deploy.failure;
-    const outcome = {...published, failure, ...(wakeAtMs !== undefined && {wakeAtMs})};
-    return outcomeOf(outcome, restMs, operator.clock.now());
+    const wakeAtMs = earliest(published.wakeAtMs, deploy.wakeAtMs);
+    const outcome = outcomeOf([published.failure, deploy.failure], wakeAtMs, operator.clock.now());
+    return restMs === undefined || outcome.kind === 'retry' ? outcome : after(restMs);
   });
 }
 
@@ -81,11 +79,4 @@ class Summary {
   forget(key: string): void {
     this.#restsUntilMs.delete(key);
   }
-}
-
-function outcomeOf({wakeAtMs, failure}: DefaultHost, restMs: number | undefined, nowMs: number): Outcome {
-  if (failure !== undefined && !(failure instanceof PausedError)) return retry(failure);
-  if (restMs !== undefined) return after(restMs);
-  if (wakeAtMs !== undefined) return after(Math.max(wakeAtMs - nowMs, 1000));
-  return done();
 }

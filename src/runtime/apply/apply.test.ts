@@ -62,7 +62,7 @@ test.each<{what: string; undo: (objects: Map<string, KubeObject>, object: KubeOb
       if (changed) seconds.push(clock.now() / 1000);
       if (changed) undo(objects, object as KubeObject);
       else expect(object).toBe(objects.get('a/x'));
-      if (!changed) await clock.advance(corrections.contested(identify(THING, intent))?.againMs ?? 0);
+      if (!changed) await clock.advance(corrections.contestedMs(identify(THING, intent)) ?? 0);
     }
     expect(seconds).toEqual([0, 0, 0, 0, 0, 0, 1, 3, 7]);
   },

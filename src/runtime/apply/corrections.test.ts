@@ -32,19 +32,19 @@ test('other content is written immediately, and so is another object', async () 
   expect(corrections.pauseMs(OBJECT, 'changed')).toBe(0);
   expect(corrections.pauseMs('Ingress/acme/np-b', 'wanted')).toBe(0);
   corrections.wrote(OBJECT, 'changed');
-  expect(corrections.contested(OBJECT)).toBeUndefined();
+  expect(corrections.contestedMs(OBJECT)).toBeUndefined();
 });
 
 test('an object is contested until it was not corrected for ten minutes', async () => {
   const clock = new ManualClock();
   const corrections = new Corrections(clock);
   await fight(clock, corrections, 5);
-  expect(corrections.contested(OBJECT)).toBeUndefined();
+  expect(corrections.contestedMs(OBJECT)).toBeUndefined();
   await fight(clock, corrections, 1);
-  expect(corrections.contested(OBJECT)).toEqual({againMs: 1000});
+  expect(corrections.contestedMs(OBJECT)).toBe(1000);
   await clock.advance(1000);
-  expect(corrections.contested(OBJECT)).toEqual({againMs: 599_000});
+  expect(corrections.contestedMs(OBJECT)).toBe(599_000);
   await clock.advance(599_000);
-  expect(corrections.contested(OBJECT)).toBeUndefined();
+  expect(corrections.contestedMs(OBJECT)).toBeUndefined();
   expect(corrections.pauseMs(OBJECT, 'wanted')).toBe(0);
 });

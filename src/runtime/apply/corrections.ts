@@ -54,11 +54,11 @@ export class Corrections {
   }
 
   /** For an object that others keep changing or deleting: when to check it again, in milliseconds from now. */
-  contested(object: string): {readonly againMs: number} | undefined {
+  contestedMs(object: string): number | undefined {
     const last = this.#written.get(object);
     if (last === undefined || last.corrections < FREE) return undefined;
     const pauseMs = this.#pauseMs(last);
-    return {againMs: pauseMs > 0 ? pauseMs : last.atMs + CALM_MS - this.#clock.monotonic()};
+    return pauseMs > 0 ? pauseMs : last.atMs + CALM_MS - this.#clock.monotonic();
   }
 
   #pauseMs({corrections, atMs}: Written): number {
