@@ -1,6 +1,15 @@
 /** Builds the JSON schemas of configuration files. */
 export type Schema = Readonly<Record<string, unknown>>;
 
+/** Keys and list indexes from the root of the configuration. */
+export type ConfigPath = readonly (string | number)[];
+
+/** One thing to fix, as a sentence whose subject is the path. */
+export interface ConfigProblem {
+  readonly path: ConfigPath;
+  readonly message: string;
+}
+
 export const DAY_SECONDS = 86_400;
 
 /** An object that rejects unknown keys. */

@@ -21,6 +21,7 @@ import {createTransport} from './wire/transport.ts';
 export {type DnsConfig, defaultDnsConfig} from './config.ts';
 export {formLabel, isApex, parseHost, registrableDomain} from './names/hosts.ts';
 export type {DnsReason, ProofQuestion, Verdict} from './verdict/verdict.ts';
+export {parseEndpoint, rangesOf} from './wire/addresses.ts';
 export {addressType, canonicalAddress} from './wire/codec.ts';
 
 /** The most public suffixes whose CAA sets are cached. */

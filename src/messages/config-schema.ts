@@ -1,6 +1,5 @@
 /** JSON schema (draft 7) of the configuration file, with all defaults, limits, and descriptions. */
-import {choice, DAY_SECONDS, diagnostics, integer, object, section} from '../base/config-schema.ts';
-import type {ConfigProblem} from '../process/config-problem.ts';
+import {type ConfigProblem, choice, DAY_SECONDS, diagnostics, integer, object, section} from '../base/config-schema.ts';
 import type {ConfigDefinition} from '../process/load-config.ts';
 import type {LimitsConfig, MessagesConfig, StoreConfig} from './config.ts';
 import {TLS_MODES} from './store/postgres/session/connection.ts';

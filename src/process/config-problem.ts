@@ -1,14 +1,6 @@
 /** Turns ajv's errors into sentences: what was found, and what is allowed. */
 import type {ErrorObject} from 'ajv';
-
-/** Keys and list indexes from the root of the configuration. */
-export type ConfigPath = readonly (string | number)[];
-
-/** One thing to fix, as a sentence whose subject is the path. */
-export interface ConfigProblem {
-  readonly path: ConfigPath;
-  readonly message: string;
-}
+import type {ConfigPath, ConfigProblem} from '../base/config-schema.ts';
 
 interface Schema {
   readonly type?: string;
@@ -18,7 +10,6 @@ interface Schema {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minItems?: number;
-  readonly minProperties?: number;
   readonly maxLength?: number;
   readonly properties?: Readonly<Record<string, Schema>>;
 }

@@ -1,5 +1,7 @@
-import {isIP, isIPv4, isIPv6} from 'node:net';
+import {isIP} from 'node:net';
 import {GROUP} from '../../api/names.ts';
+import type {ConfigPath, ConfigProblem} from '../../base/config-schema.ts';
+import {parseEndpoint, rangesOf} from '../../dns/dns.ts';
 import type {
   CertificatesConfig,
   IssuerRef,
@@ -10,15 +12,7 @@ import type {
   RoutingConfig,
 } from '../model/config.ts';
 
-/**
- * A problem that a schema cannot express, because it involves two options. Paths are keys from the root of the file.
- */
-interface ConfigProblem {
-  readonly path: readonly (string | number)[];
-  readonly message: string;
-}
-
-/** All contradictions between options that are each valid; empty if there are none. */
+/** What a schema cannot express: contradictions between options that are each valid, and addresses. */
 export function checkOperatorConfig(config: OperatorConfig): readonly ConfigProblem[] {
   return [
     ...checkPlatform(config.platform),
@@ -46,7 +40,7 @@ function checkPlans({plans, defaultPlan}: OperatorConfig): readonly ConfigProble
 function checkIssuers({issuerRef, formerIssuerRefs, approval}: CertificatesConfig): readonly ConfigProblem[] {
   const {hosts, services} = approval.tenantCertificates;
   const isMismatch = ({kind, group}: IssuerRef) => (kind === 'ACMEIssuer') !== (group === GROUP);
-  const mismatch = (path: readonly (string | number)[], ref: IssuerRef) =>
+  const mismatch = (path: ConfigPath, ref: IssuerRef) =>
     isMismatch(ref)
       ? [
           {
@@ -100,27 +94,33 @@ function checkRouting({provider, movingFrom, gateway, ...routing}: RoutingConfig
 function checkDns(dns: OperatorDnsConfig): readonly ConfigProblem[] {
   const {checks, queryTimeoutMs, verdictTimeoutMs} = dns;
   return [
-    ...checkEach(['dns', 'recursives'], dns.recursives, isAddressWithPort, 'an IP address, with or without a port'),
+    ...checkEach(
+      ['dns', 'recursives'],
+      dns.recursives,
+      isParsedBy(parseEndpoint),
+      'an IP address, with or without a port',
+    ),
     ...checkEach(['dns', 'rootServers'], dns.rootServers ?? [], text => isIP(text) !== 0, 'an IP address'),
-    ...checkEach(['dns', 'allowAddresses'], dns.allowAddresses, isCidr, 'a CIDR, such as 10.1.0.0/16'),
+    ...checkEach(
+      ['dns', 'allowAddresses'],
+      dns.allowAddresses,
+      isParsedBy(cidr => rangesOf([cidr])),
+      'a CIDR, such as 10.1.0.0/16',
+    ),
     ...mustBeLess(['dns', 'queryTimeoutMs'], queryTimeoutMs, 'verdictTimeoutMs', verdictTimeoutMs),
     ...mustBeLess(['dns', 'checks', 'soonSeconds'], checks.soonSeconds, 'pendingMaxSeconds', checks.pendingMaxSeconds),
   ];
 }
 
-/** `ip`, `ipv4:port`, `[ipv6]` or `[ipv6]:port`. */
-function isAddressWithPort(text: string): boolean {
-  if (isIP(text) !== 0) return true;
-  const {address, port} = /^(?<address>\[.*\]|[^:]*)(?::(?<port>\d+))?$/.exec(text)?.groups ?? {};
-  if (address === undefined) return false;
-  if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535)) return false;
-  return address.startsWith('[') ? isIPv6(address.slice(1, -1)) : isIPv4(address);
-}
-
-function isCidr(text: string): boolean {
-  const [address = '', bits = '', ...rest] = text.split('/');
-  const family = isIP(address);
-  return family !== 0 && rest.length === 0 && /^\d+$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
+function isParsedBy(parse: (text: string) => unknown): (text: string) => boolean {
+  return text => {
+    try {
+      parse(text);
+      return true;
+    } catch {
+      return false;
+    }
+  };
 }
 
 function checkEach(
