@@ -1,5 +1,5 @@
 import {beforeEach, expect, test} from 'vitest';
-import {FairQueue} from './fair-queue.ts';
+import {FairQueue, isFairShare} from './fair-queue.ts';
 
 let queue: FairQueue<number>;
 beforeEach(() => {
@@ -35,4 +35,14 @@ test('a key that was removed is not taken, and one key may be in two groups', ()
   expect([queue.has('a', 'key'), queue.has('b', 'key')]).toEqual([false, true]);
   expect(queue.takeFirst()).toEqual(['key', 2]);
   expect(queue.takeFirst()).toBeUndefined();
+});
+
+test('one alone gets half, or with another factor more, and several leave something to the next', () => {
+  const shareOf = (total: number, used: number, times?: number) => {
+    let own = 0;
+    while (isFairShare(own + 1, total - used - own - 1, times)) own += 1;
+    return own;
+  };
+  expect([shareOf(100, 0), shareOf(100, 50), shareOf(100, 100)]).toEqual([50, 25, 0]);
+  expect([shareOf(100, 0, 4), shareOf(100, 80, 4)]).toEqual([80, 16]);
 });

@@ -40,6 +40,15 @@ class Fifo<V> {
 }
 
 /**
+ * Whether one of many may have `own`, if that leaves this much to all others: at most `times` as much. So nobody takes
+ * everything, and the first one that comes later finds something (dynamic thresholds: Choudhury and Hahne, IEEE/ACM
+ * Transactions on Networking 6(2), 1998).
+ */
+export function isFairShare(own: number, left: number, times = 1): boolean {
+  return own <= times * left;
+}
+
+/**
  * Keys with values, in groups that take turns: a thousand keys of one group delay a key of another group by one turn.
  * Within a group, the key that was added first is taken first.
  */

@@ -1,4 +1,5 @@
 /** The resources that requests in progress hold: limited in total and per account. */
+import {isFairShare} from '../../base/fair-queue.ts';
 
 export interface HoldLimits {
   /** Limit for all accounts together. */
@@ -69,14 +70,13 @@ export class Holdings {
     return this.#busyAccounts;
   }
 
-  /**
-   * Begins one more request, or returns the limit that prevents it. An account leaves as many requests to the others.
-   */
+  /** Begins one more request, or returns the limit that prevents it. */
   enter(name: string): Hold | Bound {
     const {accountRequests, totalRequests} = this.#limits;
     const known = this.#accounts.get(name);
     const had = known?.requests ?? 0;
-    if (had + 1 > Math.min(accountRequests, totalRequests - this.#requests - 1)) return had > 0 ? 'account' : 'total';
+    const fits = had < accountRequests && isFairShare(had + 1, totalRequests - this.#requests - 1);
+    if (!fits) return had > 0 ? 'account' : 'total';
     const account = known ?? this.#add(name);
     if (account.requests === 0) this.#busyAccounts += 1;
     account.requests += 1;
@@ -84,14 +84,11 @@ export class Holdings {
     return new Held(this, account);
   }
 
-  /**
-   * An account never holds more than it leaves to the others, so that a few accounts cannot take everything: a dynamic
-   * threshold (Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). An account that holds something
-   * can itself make room, so the limit is reported as its own.
-   */
+  /** An account that holds something can itself make room, so the limit is reported as its own. */
   boundOf({bytes: held}: Account, bytes: number): Bound | undefined {
     const {accountBytes, totalBytes} = this.#limits;
-    if (held + bytes <= Math.min(accountBytes, totalBytes - this.#bytes - bytes)) return undefined;
+    const fits = held + bytes <= accountBytes && isFairShare(held + bytes, totalBytes - this.#bytes - bytes);
+    if (fits) return undefined;
     return held > 0 || bytes > accountBytes ? 'account' : 'total';
   }
 

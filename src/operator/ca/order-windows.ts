@@ -4,6 +4,7 @@
  * https://letsencrypt.org/docs/rate-limits/
  */
 import type {ACMEIssuerSpec} from '../../api/generated/acmeissuer.ts';
+import {isFairShare} from '../../base/fair-queue.ts';
 import {Heap} from '../../base/heap.ts';
 
 /** With the defaults of the CRD. */
@@ -223,7 +224,7 @@ class Counts {
 
 /** An account that has had nothing yet may take the last one. */
 function hasRoom(had: number, free: number): boolean {
-  return had === 0 ? free > 0 : had < SHARE * (free - 1);
+  return had === 0 ? free > 0 : isFairShare(had + 1, free - 1, SHARE);
 }
 
 function increase(counts: Map<string, number>, key: string): void {

@@ -2,7 +2,7 @@ import {randomBytes} from 'node:crypto';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../../base/clock.ts';
-import {FairQueue} from '../../base/fair-queue.ts';
+import {FairQueue, isFairShare} from '../../base/fair-queue.ts';
 import {RateLimit} from '../../base/rate-limit.ts';
 import {cutText} from '../../base/text.ts';
 import type {KubeClient} from './client.ts';
@@ -81,10 +81,7 @@ const SERIES_UPDATE_MS = 60_000;
 /** Per object: this many immediately, then one every five minutes (like the spam filter of client-go). */
 const BURST = 25;
 const REFILL_MS = 300_000;
-/**
- * For all namespaces. One namespace may have as many events waiting as there are places left, so a storm in one
- * namespace never fills more than half of them (dynamic queue length thresholds, Choudhury and Hahne 1998).
- */
+/** For all namespaces, which have fair shares: a storm in one never fills more than half. */
 const MAX_WAITING = 2_000;
 const MAX_SERIES = 4_000;
 /** The API's limit, in bytes. */
@@ -133,7 +130,8 @@ class Recorder implements EventRecorder {
     if (this.#series.size > MAX_SERIES) this.#series.delete(this.#series.keys().next().value as string);
     const {name, namespace = ''} = series.event.metadata;
     if (now - series.lastSentAt < SERIES_UPDATE_MS || this.#waiting.has(namespace, name)) return this.#count('merged');
-    if (this.#waiting.sizeOf(namespace) >= MAX_WAITING - this.#waiting.size) return this.#count('dropped');
+    const left = MAX_WAITING - this.#waiting.size - 1;
+    if (!isFairShare(this.#waiting.sizeOf(namespace) + 1, left)) return this.#count('dropped');
     this.#waiting.add(namespace, name, series);
     this.#sending ??= this.#send();
   }
