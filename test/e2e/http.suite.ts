@@ -5,15 +5,15 @@ import {expect, it} from 'vitest';
 import {ANNOTATION} from '../../src/api/names.ts';
 import {CERTIFICATE, NAMESPACE} from '../../src/operator/model/kinds.ts';
 import {until} from '../cluster/wait.ts';
+import {CHALLENGES, REFLECTING_PATHS} from '../support/challenge-paths.ts';
 import {thumbprint} from '../support/install.ts';
 import {admin, cluster, newClusterTenant, visitor} from './world.ts';
 
-const PATH = '/.well-known/acme-challenge/';
 const TOKEN = 'evaGxfADs6pSRb2LAv9IZf17Dt3juxGJ-PCt92wr-oA';
 
 /** As a CA asks: it follows redirects to port 80. */
 async function expectAnswered(host: string, what: string): Promise<void> {
-  const {last, answers} = await visitor.visit(`http://${host}${PATH}${TOKEN}`);
+  const {last, answers} = await visitor.visit(`http://${host}${CHALLENGES}${TOKEN}`);
   expect({...last, what}).toMatchObject({status: 200, what, body: `${TOKEN}.${await thumbprint(cluster)}`});
   // A CA checks no certificate, but a host that it was redirected to by https would answer itself.
   for (const {location} of answers) expect(location ?? '', what).not.toMatch(/^https:/);
@@ -74,16 +74,7 @@ export function challengesOnPort80(): void {
 
   it('repeats nothing of a request that is no challenge', async () => {
     const host = `${randomUUID()}.example.com`;
-    for (const path of [
-      `${PATH}<script>REFLECTED</script>`,
-      `${PATH}%3Cscript%3EREFLECTED`,
-      `${PATH}REFLECTED.x`,
-      `${PATH}REFLECTED%0d%0aset-cookie:%20a=b`,
-      `${PATH}../acme-challenge/<b>REFLECTED`,
-      `${PATH}%2e%2e/acme-challenge/<b>REFLECTED`,
-      `/${PATH}<b>REFLECTED`,
-      `${PATH}${'REFLECTED'.repeat(20)}`,
-    ]) {
+    for (const path of REFLECTING_PATHS) {
       const received = await raw(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
       expect(received, path).not.toMatch(/^HTTP\/1\.1 200 /);
       const [, body = ''] = received.split('\r\n\r\n');
@@ -95,8 +86,10 @@ export function challengesOnPort80(): void {
   it('bodies that nobody reads make no other request fail', async () => {
     const host = `${randomUUID()}.example.com`;
     const body = 'a'.repeat(200_000);
-    const posts = Array.from({length: 100}, () => visitor.request(`http://${host}${PATH}x`, {method: 'POST', body}));
-    const gets = Array.from({length: 200}, async () => (await visitor.request(`http://${host}${PATH}x`)).status);
+    const posts = Array.from({length: 100}, () =>
+      visitor.request(`http://${host}${CHALLENGES}x`, {method: 'POST', body}),
+    );
+    const gets = Array.from({length: 200}, async () => (await visitor.request(`http://${host}${CHALLENGES}x`)).status);
     const statuses = await Promise.all(gets);
     await Promise.allSettled(posts); // The edge may end these early.
     expect(statuses.filter(status => status !== 200)).toEqual([]);

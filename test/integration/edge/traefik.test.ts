@@ -17,13 +17,13 @@ import {type Child, failOnExit, startChild} from '../../cluster/children.ts';
 import {freePorts} from '../../cluster/free-ports.ts';
 import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';
+import {CHALLENGES, REFLECTING_PATHS} from '../../support/challenge-paths.ts';
 import {ON_GATEWAY} from '../../support/edge.ts';
 import {renderTemplates} from '../../support/helm-template.ts';
 import {RELEASE} from '../../support/install.ts';
 import {type Responder, startResponder} from '../challenges/responder.ts';
 
 const THUMBPRINT = 'AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdE';
-const PATH = '/.well-known/acme-challenge/';
 const [SERVING, REDIRECTING, MESSAGES, UNKNOWN] = ['shop.test', 'old.test', 'api.example.test', 'unknown.test'];
 
 let server: ApiServer;
@@ -73,7 +73,7 @@ function solver(host: string, token: string): object {
     metadata: {name: `solver-${host.replaceAll('.', '-')}`, namespace: 'platform'},
     spec: {
       ingressClassName: 'traefik',
-      rules: [{host, http: {paths: [{path: `${PATH}${token}`, pathType: 'ImplementationSpecific', backend}]}}],
+      rules: [{host, http: {paths: [{path: `${CHALLENGES}${token}`, pathType: 'ImplementationSpecific', backend}]}}],
     },
   };
 }
@@ -175,17 +175,21 @@ afterAll(async () => {
 });
 
 test.each([SERVING, REDIRECTING, UNKNOWN, MESSAGES])('a challenge for %s is answered', async host => {
-  expect(await get(host, `${PATH}token`)).toEqual({status: 200, location: undefined, body: `token.${THUMBPRINT}`});
+  expect(await get(host, `${CHALLENGES}token`)).toEqual({
+    status: 200,
+    location: undefined,
+    body: `token.${THUMBPRINT}`,
+  });
 });
 
 test.each([SERVING, REDIRECTING, UNKNOWN])(
   "cert-manager's solver for %s comes first, for its token alone",
   async host => {
-    expect(await get(host, `${PATH}of-cert-manager`)).toMatchObject({
+    expect(await get(host, `${CHALLENGES}of-cert-manager`)).toMatchObject({
       status: 200,
-      body: `${host} ${PATH}of-cert-manager`,
+      body: `${host} ${CHALLENGES}of-cert-manager`,
     });
-    expect(await get(host, `${PATH}another`)).toMatchObject({body: `another.${THUMBPRINT}`});
+    expect(await get(host, `${CHALLENGES}another`)).toMatchObject({body: `another.${THUMBPRINT}`});
   },
 );
 
@@ -203,25 +207,14 @@ describe('everything else', () => {
 
   // attack: challenge-responder
   test('of the messages API is refused, because a key must not be sent in clear text', async () => {
-    for (const path of ['/', '/messages', '/.well-known/acme-challenge', `${PATH.toUpperCase()}x`]) {
+    for (const path of ['/', '/messages', '/.well-known/acme-challenge', `${CHALLENGES.toUpperCase()}x`]) {
       expect(await get(MESSAGES, path)).toMatchObject({status: 403, location: undefined});
     }
   });
 });
 
 // attack: challenge-responder
-test.each(
-  [
-    `${PATH}<script>REFLECTED</script>`,
-    `${PATH}%3Cscript%3EREFLECTED`,
-    `${PATH}REFLECTED.x`,
-    `${PATH}REFLECTED%0d%0aset-cookie:%20a=b`,
-    `${PATH}../acme-challenge/<b>REFLECTED`,
-    `${PATH}%2e%2e/acme-challenge/<b>REFLECTED`,
-    `/${PATH}<b>REFLECTED`,
-    `${PATH}${'REFLECTED'.repeat(20)}`,
-  ].map(path => ({path})),
-)('$path is not answered, and nothing of it runs', async ({path}) => {
+test.each(REFLECTING_PATHS.map(path => ({path})))('$path is not answered, and nothing of it runs', async ({path}) => {
   const {status, body} = await get(UNKNOWN, path);
   expect(status).not.toBe(200);
   expect(body).not.toContain('<script>REFLECTED');
@@ -231,7 +224,7 @@ test.each(
 test('while no responder is ready, challenges are not answered, and the messages API is still refused', async () => {
   const slice = ['endpointslice', 'nameplate-challenges', '-n', RELEASE.namespace];
   await server.kubectl('patch', ...slice, '--type=merge', '-p', '{"endpoints":[]}');
-  await until('Traefik knows', async () => (await get(UNKNOWN, `${PATH}token`)).status !== 200);
+  await until('Traefik knows', async () => (await get(UNKNOWN, `${CHALLENGES}token`)).status !== 200);
   expect(await get(MESSAGES, '/messages')).toMatchObject({status: 403, location: undefined});
   expect(await get(UNKNOWN, '/')).toMatchObject({status: 301});
 });
