@@ -2,7 +2,8 @@
 import {operatorConfigDefinition} from '../operator/config-schema.ts';
 import type {OperatorConfig} from '../operator/model/config.ts';
 import {parseConfig} from '../process/load-config.ts';
-import type {KubeClient, ListOptions} from '../runtime/kube/client.ts';
+import type {ListOptions} from '../runtime/kube/calls.ts';
+import type {KubeClient} from '../runtime/kube/client.ts';
 import {
   type DeepReadonly,
   type KubeObject,

@@ -2,7 +2,8 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import pino from 'pino';
 import {Registry} from 'prom-client';
-import type {KubeClient, WatchEvent} from '../../src/runtime/kube/client.ts';
+import type {WatchEvent} from '../../src/runtime/kube/calls.ts';
+import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import {ApiError} from '../../src/runtime/kube/errors.ts';
 import {createKubeClient} from '../../src/runtime/kube/http-client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';

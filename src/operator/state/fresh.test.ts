@@ -1,6 +1,6 @@
 /** Deletes objects that were written after they were judged, with a client that has no API server. */
 import {expect, test} from 'vitest';
-import type {DeleteOptions} from '../../runtime/kube/client.ts';
+import type {DeleteOptions} from '../../runtime/kube/calls.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {INGRESS} from '../model/kinds.ts';
 import type {ApiAccess} from './context.ts';

@@ -4,7 +4,6 @@
  */
 import type {Registry} from 'prom-client';
 import {metricsIn} from '../../base/metrics.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {hasPause} from '../model/account.ts';
 import {PausedError} from '../model/write-conditions.ts';
@@ -46,27 +45,7 @@ export function isPausedNamespace({config, stores}: Basis, name: string): boolea
  * Every step that creates or changes something must write through this: each write throws `PausedError` if `isPaused`.
  */
 export function heldBack(context: Context, isPaused: boolean): Context {
-  return isPaused ? {...context, client: withoutWrites(context.client)} : context;
-}
-
-function withoutWrites(client: KubeClient): KubeClient {
-  const refuse = () => Promise.reject(new PausedError());
-  return {
-    get: (resource, key, options) => client.get(resource, key, options),
-    list: (resource, options) => client.list(resource, options),
-    watch: (resource, options, onEvent) => client.watch(resource, options, onEvent),
-    create: refuse,
-    replace: refuse,
-    apply: refuse,
-    applyStatus: refuse,
-    patch: refuse,
-    delete: refuse,
-    setWriteGate: gate => client.setWriteGate(gate),
-    forLease: () => client.forLease(),
-    recording: onWrite => withoutWrites(client.recording(onWrite)),
-    silentMs: () => client.silentMs(),
-    close: () => client.close(),
-  };
+  return isPaused ? {...context, client: context.client.withoutWrites(() => new PausedError())} : context;
 }
 
 /** Returns the text for the readiness check, if the configuration pauses everything. */

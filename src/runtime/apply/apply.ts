@@ -1,7 +1,8 @@
 import {createHash} from 'node:crypto';
 import {isDeepStrictEqual} from 'node:util';
 import type {ReadonlyStore} from '../cache/store.ts';
-import type {CallOptions, KubeClient} from '../kube/client.ts';
+import type {CallOptions} from '../kube/calls.ts';
+import type {KubeClient} from '../kube/client.ts';
 import {isAlreadyExists, isNotFound} from '../kube/errors.ts';
 import {findByName} from '../kube/find-by-name.ts';
 import {

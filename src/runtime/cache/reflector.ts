@@ -2,7 +2,8 @@ import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import {type BackoffPolicy, retryDelayMs} from '../../base/backoff.ts';
 import type {Clock} from '../../base/clock.ts';
-import type {KubeClient, Selector, WatchEvent} from '../kube/client.ts';
+import type {Selector, WatchEvent} from '../kube/calls.ts';
+import type {KubeClient} from '../kube/client.ts';
 import {ApiError, classifyFailure, isExpired, isForbidden, isInvalid, isNotFound} from '../kube/errors.ts';
 import {type KubeMetrics, kubeMetrics} from '../kube/metrics.ts';
 import {

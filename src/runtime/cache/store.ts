@@ -1,5 +1,5 @@
 import {isDeepStrictEqual} from 'node:util';
-import type {WriteRecord} from '../kube/client.ts';
+import type {WriteRecord} from '../kube/calls.ts';
 import {compareResourceVersions, type DeepReadonly, type KubeObject, keyOf} from '../kube/object.ts';
 import {type IndexFunction, StoreIndex} from './store-index.ts';
 

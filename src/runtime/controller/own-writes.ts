@@ -1,6 +1,6 @@
 import {Deadline} from '../../base/deadline.ts';
 import type {Expectation, Store} from '../cache/store.ts';
-import type {WriteRecord} from '../kube/client.ts';
+import type {WriteRecord} from '../kube/calls.ts';
 import {StaleCacheError} from '../kube/errors.ts';
 import {type KubeObject, type ResourceType, resourceName} from '../kube/object.ts';
 

@@ -1,6 +1,6 @@
 import {finished} from 'node:stream/promises';
 import {Deadline} from '../../base/deadline.ts';
-import type {WriteGate} from './client.ts';
+import type {WriteGate} from './calls.ts';
 import {ApiError, type ApiStatus, FencedError, TooLargeError, TransportError} from './errors.ts';
 import type {KubeMetrics} from './metrics.ts';
 import type {HttpCall, HttpResponse, Transport} from './transport.ts';

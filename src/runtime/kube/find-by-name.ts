@@ -1,4 +1,5 @@
-import type {KubeClient, ListOptions} from './client.ts';
+import type {ListOptions} from './calls.ts';
+import type {KubeClient} from './client.ts';
 import type {KubeObject, ObjectKey, ResourceType} from './object.ts';
 
 /**

@@ -1,4 +1,4 @@
-/** The connections for the Lease, to a server that answers nothing else. */
+/** The client, at a server that knows only a Lease. */
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {createServer} from 'node:http';
 import type {AddressInfo} from 'node:net';
@@ -10,9 +10,12 @@ import {expect, onTestFinished, test} from 'vitest';
 import {createKubeClient} from './http-client.ts';
 import {LEASE} from './leader-election.ts';
 
-test('while as many calls hang as there are connections, a call about the Lease is answered', async () => {
-  const server = createServer(({url}, answer) => {
-    if (url?.endsWith('/leases/ours')) answer.end('{"metadata":{"name":"ours"}}');
+/** `asked`: the methods of all requests. It answers only those about the Lease `ours`. */
+async function start() {
+  const asked: unknown[] = [];
+  const server = createServer(({url = '', method}, answer) => {
+    asked.push(method);
+    if (/\/leases\/ours(\?|$)/.test(url)) answer.end('{"metadata":{"name":"ours"}}');
   });
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-client-'));
@@ -34,9 +37,36 @@ test('while as many calls hang as there are connections, a call about the Lease 
     await client.close();
     await rm(folder, {recursive: true});
   });
+  return {client, asked};
+}
+
+const KEY = {namespace: 'test', name: 'ours'};
+
+test('while as many calls hang as there are connections, a call about the Lease is answered', async () => {
+  const {client} = await start();
   for (let call = 0; call < 8; call++) {
     void client.get(LEASE, {namespace: 'test', name: 'other'}, {timeoutMs: 60_000}).catch(() => undefined);
   }
-  const lease = await client.forLease().get(LEASE, {namespace: 'test', name: 'ours'}, {timeoutMs: 4000});
+  const lease = await client.forLease().get(LEASE, KEY, {timeoutMs: 4000});
   expect(lease?.metadata.name).toBe('ours');
+});
+
+test('a client without writes reads, and rejects each write, also through what is derived from it', async () => {
+  const {client, asked} = await start();
+  const error = new Error('paused');
+  const paused = client.withoutWrites(() => error).recording(() => undefined);
+  const object = {...LEASE, apiVersion: 'coordination.k8s.io/v1', metadata: {...KEY, resourceVersion: '1'}};
+  expect((await paused.get(LEASE, KEY))?.metadata.name).toBe('ours');
+  const writes = [
+    paused.create(LEASE, object),
+    paused.replace(LEASE, object),
+    paused.apply(LEASE, object),
+    paused.applyStatus(LEASE, object),
+    paused.patch(LEASE, KEY, {}),
+    paused.delete(LEASE, KEY),
+  ];
+  for (const write of writes) await expect(write).rejects.toBe(error);
+  expect(asked).toEqual(['GET']);
+  await client.patch(LEASE, KEY, {});
+  expect(asked).toEqual(['GET', 'PATCH']);
 });

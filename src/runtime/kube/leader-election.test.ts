@@ -3,7 +3,8 @@ import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
-import type {CallOptions, KubeClient} from './client.ts';
+import type {CallOptions} from './calls.ts';
+import type {KubeClient} from './client.ts';
 import {TransportError} from './errors.ts';
 import {LeaderElector} from './leader-election.ts';
 

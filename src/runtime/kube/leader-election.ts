@@ -1,7 +1,8 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {Clock} from '../../base/clock.ts';
-import type {KubeClient, WriteGate} from './client.ts';
+import type {WriteGate} from './calls.ts';
+import type {KubeClient} from './client.ts';
 import {isAlreadyExists, isConflict} from './errors.ts';
 import {kubeMetrics} from './metrics.ts';
 import {formatKey, type KubeObject, microTime, type ObjectKey, resourceType} from './object.ts';

@@ -1,4 +1,4 @@
-import type {Selector} from './client.ts';
+import type {Selector} from './calls.ts';
 import type {ObjectKey, ResourceType} from './object.ts';
 
 /** The URL path of a kind's collection: "/apis/group/version/namespaces/ns/plural". */

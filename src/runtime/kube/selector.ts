@@ -1,4 +1,4 @@
-import type {Selector} from './client.ts';
+import type {Selector} from './calls.ts';
 import type {DeepReadonly, KubeObject} from './object.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type {WatchEvent} from './client.ts';
+import type {WatchEvent} from './calls.ts';
 import {ApiError, type ApiStatus} from './errors.ts';
 import type {KubeObject} from './object.ts';
 

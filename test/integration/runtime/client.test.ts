@@ -3,7 +3,7 @@ import {rootCertificates} from 'node:tls';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
-import type {WriteRecord} from '../../../src/runtime/kube/client.ts';
+import type {WriteRecord} from '../../../src/runtime/kube/calls.ts';
 import {
   FencedError,
   isAlreadyExists,
