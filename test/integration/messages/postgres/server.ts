@@ -1,6 +1,6 @@
 /** PostgreSQL as a process of the test: a primary and its standbys. */
 import {randomBytes} from 'node:crypto';
-import {appendFile, mkdtemp, readdir, readlink, rm, writeFile} from 'node:fs/promises';
+import {appendFile, mkdir, mkdtemp, readdir, readlink, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
@@ -100,8 +100,12 @@ class Server implements Postgres {
   }
 
   get source(): string {
-    const {machine, folder} = this.#options;
-    return machine?.address ?? folder;
+    return this.#options.machine?.address ?? this.#sockets;
+  }
+
+  /** Its own, because servers on several machines may have the same port. */
+  get #sockets(): string {
+    return `${this.#options.data}.sockets`;
   }
 
   get #address(): string {
@@ -115,8 +119,9 @@ class Server implements Postgres {
   }
 
   async write(settings: PostgresSettings): Promise<void> {
-    const {folder, data, port} = this.#options;
-    const own = {listen_addresses: `'${this.#address}'`, port, unix_socket_directories: `'${folder}'`};
+    const {data, port} = this.#options;
+    await mkdir(this.#sockets, {recursive: true});
+    const own = {listen_addresses: `'${this.#address}'`, port, unix_socket_directories: `'${this.#sockets}'`};
     const lines = Object.entries({...own, ...settings}).map(([name, value]) => `${name} = ${value}\n`);
     await appendFile(join(data, 'postgresql.conf'), lines.join(''));
   }
@@ -135,8 +140,8 @@ class Server implements Postgres {
   }
 
   async query(sql: string, database = 'postgres'): Promise<readonly Record<string, unknown>[]> {
-    const {folder, port} = this.#options;
-    const client = new pg.Client({host: folder, port, user: 'postgres', database});
+    const {port} = this.#options;
+    const client = new pg.Client({host: this.#sockets, port, user: 'postgres', database});
     client.on('error', () => {});
     try {
       await client.connect();
