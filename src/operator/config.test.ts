@@ -34,7 +34,7 @@ const complete: OperatorConfig = {
       enabled: true,
       dryRun: false,
       exemptNamespaces: ['cert-manager', 'kube-system'],
-      tenantCertificates: {hosts: [], services: []},
+      tenantCertificates: {hosts: [], services: [], clusterDomain: 'cluster.local'},
     },
     overdueAfterSeconds: 1800,
     acme: {

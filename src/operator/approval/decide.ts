@@ -51,7 +51,8 @@ export function decide(operator: DecisionBasis, request: DeepReadonly<Certificat
     const message = `The subject of this request has the attribute ${attribute}. Nameplate approves only a common name there, because an issuer may sign the subject unchanged. Remove spec.subject from the Certificate, and any other attribute from spec.literalSubject.`;
     return denied('SubjectNotAllowed', message);
   }
-  if (requestedServices(request, namespace) && isListed(approval.tenantCertificates.services, request)) {
+  const {services, clusterDomain} = approval.tenantCertificates;
+  if (requestedServices(request, {namespace, clusterDomain}) && isListed(services, request)) {
     return issuerDenial(operator, request) ?? approved('OwnServices', `These are names of Services in ${namespace}.`);
   }
   const host = requestedHost(request);

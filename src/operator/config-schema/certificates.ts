@@ -118,6 +118,12 @@ export const certificates = section('Certificates of custom domains, issued by c
           services: issuerRefs(
             'Issuers from which a namespace may get a certificate for names of its own Services (x.NAMESPACE.svc), for TLS within the cluster.',
           ),
+          clusterDomain: {
+            ...host,
+            default: 'cluster.local',
+            description:
+              "The cluster's DNS domain, with which the full names of Services end (clusterDomain of the kubelet).",
+          },
         },
       ),
     },

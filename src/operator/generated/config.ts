@@ -220,6 +220,10 @@ export interface OperatorConfig {
            */
           readonly group: string;
         }[];
+        /**
+         * The cluster's DNS domain, with which the full names of Services end (clusterDomain of the kubelet).
+         */
+        readonly clusterDomain: string;
       };
     };
     /**

@@ -65,11 +65,14 @@ export function requestedHost(request: Request): string | undefined {
 }
 
 /** Whether all names belong to Services in the namespace, for either end of a connection within the cluster. */
-export function requestedServices(request: Request, namespace: string): boolean {
+export function requestedServices(
+  request: Request,
+  {namespace, clusterDomain}: {readonly namespace: string; readonly clusterDomain: string},
+): boolean {
   const {isCA, usages = []} = request.spec;
   if (isCA || usages.some(usage => !SERVICE_USAGES.has(usage))) return false;
   const {dnsNames = [], others, attribute} = namesIn(request) ?? {};
-  const zones = [`.${namespace}.svc`, `.${namespace}.svc.cluster.local`];
+  const zones = [`.${namespace}.svc`, `.${namespace}.svc.${clusterDomain}`];
   const isService = (name: string) =>
     zones.some(zone => name.endsWith(zone) && LABELS.test(name.slice(0, -zone.length)));
   return dnsNames.length > 0 && !others && attribute === undefined && dnsNames.every(isService);

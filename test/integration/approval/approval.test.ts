@@ -432,15 +432,18 @@ describe('by default', () => {
 // attack: foreign-certificate
 test('names of Services in its own namespace, from an issuer that the platform lists', async () => {
   await world.operator().stop();
-  const approval = {enabled: true, tenantCertificates: {services: [{name: CLUSTER_ISSUER_NAME}]}};
+  const clusterDomain = 'tenants.example.net';
+  const approval = {enabled: true, tenantCertificates: {services: [{name: CLUSTER_ISSUER_NAME}], clusterDomain}};
   await world.startOperator('services', {certificates: {...(world.config.certificates as object), approval}});
   const zone = `${mallory.namespace}.svc`;
   const usages = ['digital signature', 'server auth', 'client auth'];
-  await makeCertificate(mallory, 'mesh', {dnsNames: [`shop.${zone}`, `shop.${zone}.cluster.local`], usages});
+  await makeCertificate(mallory, 'mesh', {dnsNames: [`shop.${zone}`, `shop.${zone}.${clusterDomain}`], usages});
+  await makeCertificate(mallory, 'elsewhere', {dnsNames: [`shop.${zone}.cluster.local`], usages});
   await makeCertificate(mallory, 'theirs', {dnsNames: [`shop.${victim.namespace}.svc`], usages: ['server auth']});
   await makeCertificate(mallory, 'deep', {dnsNames: [`a.b.c.${zone}`], usages: ['server auth']});
   expect(await decided(mallory, 'mesh')).toMatchObject({type: 'Approved', reason: 'OwnServices'});
   expect(await decided(mallory, 'theirs')).toMatchObject({type: 'Denied', reason: 'HostNotHeld'});
+  expect(await decided(mallory, 'elsewhere')).toMatchObject({type: 'Denied'});
   expect(await decided(mallory, 'deep')).toMatchObject({type: 'Denied', reason: 'HostNotHeld'});
   const subject = {organizations: ['system:masters']};
   await makeCertificate(mallory, 'masters-mesh', {dnsNames: [`shop.${zone}`], usages, subject});
