@@ -37,7 +37,6 @@ static: $(INSTALLED)
 	node tools/generate-types.ts --check
 	node tools/generate-values-schema.ts --check
 	node tools/generate-threats.ts --check
-	node tools/import-rules.ts --check
 	node tools/check-packages.ts
 	node tools/check-commits.ts
 
@@ -107,9 +106,8 @@ pictures: $(INSTALLED) ## draw the dashboards in docs/images from what Prometheu
 	@PICTURES=1 vitest run --project integration test/integration/monitoring
 
 .PHONY: generate
-generate: $(INSTALLED) ## types from crds/ and configurations, values.schema.json, lint rules for imports, the tests of the threat model
+generate: $(INSTALLED) ## types from crds/ and configurations, values.schema.json, the tests of the threat model
 	node tools/generate-threats.ts
-	node tools/import-rules.ts
 	node tools/generate-types.ts
 	node tools/generate-values-schema.ts
 
