@@ -120,7 +120,7 @@ bundle: $(INSTALLED) ## dist/: the programs as the image and npm ship them, each
 	rolldown --config tools/bundle.config.ts
 
 .PHONY: release
-release: $(INSTALLED) ## dist/release/: images, chart, CRDs, CLI, SBOMs, checksums, provenance; needs no container registry (2 minutes)
+release: $(INSTALLED) ## dist/release/: images, chart, CRDs, CLI, runtime, SBOMs, checksums, provenance; needs no container registry (2 minutes)
 	@node tools/release/release.ts
 
 .PHONY: test-release

@@ -5,6 +5,8 @@
 import {glob, readFile} from 'node:fs/promises';
 import {dirname, join, relative} from 'node:path';
 import {expect, test} from 'vitest';
+import ours from '../package.json' with {type: 'json'};
+import runtime from './runtime/package.json' with {type: 'json'};
 
 /** For each room, lowest first, the others that it may import, sorted. `..` is the repository's package.json. */
 const MAY_IMPORT = {
@@ -24,8 +26,11 @@ const MAY_IMPORT = {
   kubectl: 'api base operator runtime',
   bin: '.. api base challenges dns keys kubectl messages operator process review runtime',
 };
-/** The only files of a room that others may import, if it has a front. */
-const FRONTS: Readonly<Record<string, readonly string[]>> = {dns: ['dns/dns.ts']};
+/** The only files of a room that others may import. */
+const FRONTS = {
+  dns: ['dns/dns.ts'],
+  runtime: Object.values(runtime.exports).map(path => join('runtime', path)),
+};
 
 interface Import {
   /** A path below src. */
@@ -82,7 +87,7 @@ test('no file imports itself, directly or by way of others', () => {
   expect(circular(betweenFiles)).toEqual([]);
 });
 
-test.each(Object.entries(FRONTS))('other rooms import of %s only its front', (room, front) => {
+test.each(Object.entries(FRONTS))('other rooms import only the front of %s', (room, front) => {
   const crossing = betweenRooms.filter(({to}) => roomOf(to) === room);
   expect(crossing.length).toBeGreaterThan(0);
   expect(crossing.filter(({to}) => !front.includes(to))).toEqual([]);
@@ -91,6 +96,13 @@ test.each(Object.entries(FRONTS))('other rooms import of %s only its front', (ro
 test('only the file that reads kubeconfigs imports @kubernetes/client-node', () => {
   const importing = imports.filter(({to}) => to.startsWith('@kubernetes/client-node'));
   expect(importing.map(({from}) => from)).toEqual(['runtime/kube/kubeconfig.ts']);
+});
+
+test('the package of the runtime names the packages that it imports, from the versions on that we test', () => {
+  const packaged = imports.filter(({from, to}) => /^(runtime|base)\//.test(from) && !/^node:|\.ts$/.test(to));
+  const versions: Readonly<Record<string, string>> = ours.dependencies;
+  const ranges = packaged.map(({to}) => [to, `^${versions[to]}`]);
+  expect({...runtime.dependencies, ...runtime.peerDependencies}).toEqual(Object.fromEntries(ranges));
 });
 
 test('no exported name means two things, except that both engines of the store may export it', () => {

@@ -70,6 +70,7 @@ async function build(name: string, umask: string, environment: NodeJS.ProcessEnv
 test('two builds in different folders, time zones, and years, with empty caches, have the same bytes', async () => {
   const names = (await readdir(one)).sort();
   expect(names.length).toBeGreaterThan(10);
+  expect(names).toContainEqual(expect.stringMatching(/^nameplate-runtime-[\d.]+\.tgz$/)); // installed by package.test.ts
   expect((await readdir(two)).sort()).toEqual(names);
   const different: string[] = [];
   for (const name of names) {

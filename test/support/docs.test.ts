@@ -101,7 +101,9 @@ test('docs/README.md links to every document', () => {
 
 test('commands name the files of the current release', () => {
   const {version} = JSON.parse(read('package.json')) as {version: string};
-  const files = DOCUMENTS.flatMap(path => read(path).match(/\bnameplate(?:-cli)?-\d[\w.-]*\.(?:tgz|oci\.tar)/g) ?? []);
+  const files = DOCUMENTS.flatMap(
+    path => read(path).match(/\bnameplate(?:-cli|-runtime)?-\d[\w.-]*\.(?:tgz|oci\.tar)/g) ?? [],
+  );
   expect(files.filter(name => !name.includes(`-${version}.`))).toEqual([]);
   expect(files.length).toBeGreaterThan(3);
 });

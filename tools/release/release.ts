@@ -12,6 +12,7 @@ import {run} from '../../test/cluster/children.ts';
 import {goVersion} from '../../test/cluster/go.ts';
 import {changesOf} from './changelog.ts';
 import {packageChart} from './chart.ts';
+import {packageRuntime} from './controller-runtime.ts';
 import {archive, buildImage, sha256} from './image.ts';
 import {renderChart} from './install.ts';
 import {requirePrograms} from './needed.ts';
@@ -48,6 +49,7 @@ async function main(): Promise<void> {
     [`nameplate-${version}.oci.tar`, content],
     [`nameplate-${version}.tgz`, chart],
     [`nameplate-cli-${version}.tgz`, await packageCli(source)],
+    [`nameplate-runtime-${version}.tgz`, await packageRuntime(source, publication)],
     [`nameplate-${version}-docs.tgz`, await packageDocs(source)],
   ]);
   const put = (name: string, text: string) => files.set(name, Buffer.from(text));
