@@ -8,7 +8,7 @@ import type {Source} from './source.ts';
 import type {Publication} from './texts.ts';
 
 /** These list the hashes of what npm and Go downloaded for the build. */
-const LOCKS = ['package-lock.json', 'tools/helm/go.sum'];
+const LOCKS = ['package-lock.json', 'test/cluster/programs/helm/go.sum'];
 
 /** `files`: name → content. `publication`: the addresses that the texts and the chart contain. */
 export async function provenance(
