@@ -141,7 +141,7 @@ const stores = createStores(
 let skippedMs = 0;
 const clock = {...systemClock, monotonic: () => performance.now() + skippedMs};
 const operator = {
-  ...{config, stores, clock, edge, places: createPlaces({stores, config}), knownSince: new KnownSince(clock)},
+  ...{config, stores, clock, edge, places: createPlaces(stores, config, clock), knownSince: new KnownSince(clock)},
   ...{orderSchedule: new OrderSchedule(), earlyRenewals: new Set(), logger: pino({level: 'silent'})},
 } as unknown as Operator;
 const reconcile = reconcileOrders(operator);

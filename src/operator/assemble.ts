@@ -95,7 +95,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     config,
     names,
     stores,
-    places: createPlaces({stores, config}),
+    places: createPlaces(stores, config, clock),
     scheduler,
     prober,
     orderSchedule: new OrderSchedule(),

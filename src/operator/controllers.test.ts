@@ -2,6 +2,7 @@
 
 import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
+import {ManualClock} from '../../test/support/manual-clock.ts';
 import {memoryCaches} from '../../test/support/memory-caches.ts';
 import {operatorConfig} from '../../test/support/operator-config.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../api/names.ts';
@@ -11,6 +12,7 @@ import type {Manager} from '../runtime/controller/manager.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
 import {addControllers} from './controllers.ts';
 import type {Operator} from './state/context.ts';
+import {createPlaces} from './state/places.ts';
 import {createStores} from './state/stores.ts';
 
 const config = operatorConfig();
@@ -42,7 +44,7 @@ function controllers() {
     'certManager',
   ];
   const parts = {
-    ...{config, stores, edge, places: {listing: () => []}},
+    ...{config, stores, edge, places: createPlaces(stores, config, new ManualClock())},
     ...Object.fromEntries(
       sources.map(name => [name, {subscribe: () => undefined, of: (reconcile: unknown) => reconcile}]),
     ),

@@ -4,6 +4,7 @@ import {findCondition} from '../api/conditions.ts';
 import type {Delta, ReadonlyStore} from '../runtime/cache/store.ts';
 import type {Controller} from '../runtime/controller/controller.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
+import {after, done} from '../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
 import {reconcileApiKey} from './apikey/reconcile.ts';
 import {crowdedOut, reconcileKeyClaim} from './apikey/release.ts';
@@ -16,14 +17,15 @@ import {reconcileOrders} from './certificate/orders.ts';
 import {reconcileRenewal} from './certificate/renewals.ts';
 import {reconcileSigning} from './certificate/sign.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
-import {hasPause, waitsForPlan} from './model/account.ts';
+import {accountId, hasPause} from './model/account.ts';
 import {routeKeyOf} from './model/derived-names.ts';
 import {acmeIssuerOf} from './model/issuer-ref.ts';
 import {type ACMEIssuer, type CachedProject, type Certificate, type DomainClaim, SERVICE} from './model/kinds.ts';
-import {isManaged} from './model/project-hosts.ts';
+import {listedHosts} from './model/project-hosts.ts';
 import {reconcileManagedDomain} from './project/managed.ts';
 import {reconcileProject} from './project/reconcile.ts';
 import type {Operator} from './state/context.ts';
+import {listing} from './state/listing.ts';
 import {ANY_NAMESPACE, apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
 import {reconcileReleasedClaim} from './sweep/released-claim.ts';
 import {reconcileRetainedSecret} from './sweep/retained-secret.ts';
@@ -35,7 +37,6 @@ import {
   changesAccount,
   changesContent,
   domainKeysOf,
-  freesSlot,
   holdersOf,
   hostKeysOf,
   inside,
@@ -44,7 +45,6 @@ import {
   projectKeysOf,
   self,
 } from './triggers/keys.ts';
-import {planQueue} from './triggers/plan-queue.ts';
 import {mattersToRedirects, withRedirectsTo} from './triggers/redirects-to.ts';
 
 export function addControllers(manager: Manager, operator: Operator, registry: Registry): void {
@@ -52,6 +52,7 @@ export function addControllers(manager: Manager, operator: Operator, registry: R
   const managed = addManagedDomainController(manager, operator);
   const domain = addDomainController(manager, operator);
   watchKinds({project, managed, domain}, operator);
+  addPlanController(manager, operator, {project, managed, domain});
   addRetentionControllers(manager, operator);
   addApiKeyController(manager, operator);
   addSigningControllers(manager, operator);
@@ -66,19 +67,15 @@ export function addControllers(manager: Manager, operator: Operator, registry: R
 }
 
 function addProjectController(manager: Manager, operator: Operator): Controller {
-  const {stores, places, domainRefusals} = operator;
+  const {stores, domainRefusals} = operator;
   const {workers} = operator.config.controller;
-  const queue = planQueue(stores, stores.projects);
   const controller = manager
     .controller({name: 'project', reconcile: reconcileProject(operator), workers})
-    .watch(stores.projects, delta => [...self(delta), ...queue.behind(delta)])
-    .watch(stores.namespaces, delta => [
-      ...(isRelabeled(delta) ? stores.projects.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf) : []),
-      ...queue.leftBy(delta),
-    ])
-    .watch(stores.services, ({object}) => projectsOfService(stores, keyOf(object)))
+    .watch(stores.projects, self)
+    .watch(stores.namespaces, delta => withinRelabeled(stores.projects, delta))
+    .watch(stores.services, ({object}) => projectsOfService(operator, keyOf(object)))
     .watch(stores.domains, ({object, old}) => [
-      ...places.listing(keyOf(object)).map(keyOf),
+      ...listing(operator, keyOf(object)).map(keyOf),
       ...(old ? [inNamespace(old, old.spec.projectRef.name)] : []),
     ])
     .watch(stores.certificates, projectKeysOf)
@@ -94,7 +91,7 @@ function addProjectController(manager: Manager, operator: Operator): Controller 
     for (const project of stores.projects.list()) if (awaitsCertificate(project)) controller.enqueue(keyOf(project));
   });
   domainRefusals.subscribe(key => {
-    for (const project of places.listing(key)) controller.enqueue(keyOf(project));
+    for (const project of listing(operator, key)) controller.enqueue(keyOf(project));
   });
   return controller;
 }
@@ -124,35 +121,26 @@ function addManagedDomainController(manager: Manager, operator: Operator): Contr
 function addDomainController(manager: Manager, operator: Operator): Controller {
   const {stores, scheduler, prober, orderSchedule, outdated, domainRefusals, config} = operator;
   const {workers} = config.controller;
-  const queue = planQueue(stores, stores.domains, domain => {
-    const project = stores.projects.get(inNamespace(domain, domain.spec.projectRef.name));
-    return !isManaged(domain) || project === undefined || !waitsForPlan(project);
-  });
   const controller = manager
     .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
-    .watch(stores.domains, delta => [
-      ...(mattersToRedirects(delta) ? withRedirectsTo(stores.domains, self(delta)) : self(delta)),
-      ...queue.behind(delta),
-    ])
+    .watch(stores.domains, delta =>
+      mattersToRedirects(delta) ? withRedirectsTo(stores.domains, self(delta)) : self(delta),
+    )
     .watch(stores.projects, delta =>
       isOwnSummary(delta)
         ? []
-        : new Set([...domainsOfProject(stores, keyOf(delta.object)), ...hostKeysOf(stores, delta)]),
+        : new Set([...domainsOfProject(operator, keyOf(delta.object)), ...hostKeysOf(stores, delta)]),
     )
-    .watch(stores.namespaces, delta => [
-      ...(isRelabeled(delta) ? stores.domains.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf) : []),
-      ...queue.leftBy(delta),
-    ])
+    .watch(stores.namespaces, delta => withinRelabeled(stores.domains, delta))
     .watch(stores.claims, delta => [
       ...stores.domains.byIndex(INDEX.host, delta.object.metadata.name).map(keyOf),
       ...[delta.object, delta.old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
-      ...(freesSlot(delta) ? queue.next((delta.old ?? delta.object).spec.account) : []),
     ])
-    .watch(stores.services, ({object}) => domainsOfService(stores, keyOf(object)));
+    .watch(stores.services, ({object}) => domainsOfService(operator, keyOf(object)));
   for (const {store} of stores.routes) {
     controller.watch(store, delta => [
       ...withRedirectsTo(stores.domains, domainKeysOf(delta)), // a redirect waits for its target's route
-      ...(delta.type === 'added' ? [] : backendProjectsOf(delta).flatMap(key => domainsOfProject(stores, key))),
+      ...(delta.type === 'added' ? [] : backendProjectsOf(delta).flatMap(key => domainsOfProject(operator, key))),
     ]);
   }
   watchIssuance(controller, operator);
@@ -183,6 +171,40 @@ function watchIssuance(controller: Controller, {stores, certManager}: Operator):
     .watch(stores.secrets, domainKeysOf);
 }
 
+/** Ranks the accounts that are beyond their plan, and requeues what got or lost a place. */
+function addPlanController(
+  manager: Manager,
+  {stores, places}: Operator,
+  {project, managed, domain}: Readonly<Record<'project' | 'managed' | 'domain', Controller>>,
+): void {
+  const all = Object.values(places);
+  const controller = manager
+    .controller({
+      name: 'plan',
+      reconcile: async (account: string) => {
+        const ms = Math.max(...all.map(each => each.refresh(account)));
+        return ms > 0 ? after(ms) : done();
+      },
+      workers: 1,
+    })
+    .watch(stores.namespaces, ({object}) => [accountId(object)]);
+  for (const each of all) each.onStale((account: string) => controller.enqueue(account));
+  places.domains.onMove(key => domain.enqueue(key));
+  places.projects.onMove(key => {
+    project.enqueue(key);
+    const object = stores.projects.get(key);
+    if (!object) return;
+    for (const {host} of listedHosts(object)) {
+      for (const concerned of [managed, domain]) concerned.enqueue(inNamespace(object, host));
+    }
+  });
+}
+
+/** The objects of a namespace of which something has changed that we read. */
+function withinRelabeled(store: ReadonlyStore<KubeObject>, delta: Delta<KubeObject>): string[] {
+  return isRelabeled(delta) ? store.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf) : [];
+}
+
 function addRetentionControllers(manager: Manager, operator: Operator): void {
   const {stores} = operator;
   const unused = manager.controller({name: 'unused-service', reconcile: reconcileUnusedService(operator), workers: 1});
@@ -204,17 +226,14 @@ function addRetentionControllers(manager: Manager, operator: Operator): void {
 }
 
 function addApiKeyController(manager: Manager, operator: Operator): void {
-  const {stores, config, keyWaiters} = operator;
-  const queue = planQueue(stores, stores.apiKeys);
-  manager
+  const {stores, config, keyWaiters, places} = operator;
+  const controller = manager
     .controller({name: 'apikey', reconcile: reconcileApiKey(operator), workers: config.controller.workers})
-    .watch(stores.apiKeys, delta => [...apiKeyAndWhoShares(stores, keyWaiters, delta), ...queue.behind(delta)])
+    .watch(stores.apiKeys, delta => apiKeyAndWhoShares(stores, keyWaiters, delta))
     .watch(stores.keyClaims, delta => holdersOf(keyWaiters, delta))
     .watch(stores.secrets, ({object, old}) => [object, old].flatMap(secret => (secret ? apiKeyKeysOf(secret) : [])))
-    .watch(stores.namespaces, delta => [
-      ...(isRelabeled(delta) ? stores.apiKeys.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf) : []),
-      ...queue.leftBy(delta),
-    ]);
+    .watch(stores.namespaces, delta => withinRelabeled(stores.apiKeys, delta));
+  places.apiKeys.onMove(key => controller.enqueue(key));
   manager
     .controller({name: 'key-claim', reconcile: reconcileKeyClaim(operator), workers: 1})
     .watch(stores.keyClaims, ({object}) => [

@@ -7,7 +7,7 @@ import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {accountId} from '../model/account.ts';
+import {type Account, accountOf} from '../model/account.ts';
 import {PausedError} from '../model/write-conditions.ts';
 import type {Operator} from '../state/context.ts';
 import {heldBack, isPausedNamespace} from '../state/paused.ts';
@@ -15,7 +15,6 @@ import {INDEX} from '../state/stores.ts';
 import {claimKeys} from './claim.ts';
 import {KeyReady} from './conditions.ts';
 import {type Issue, issueKey} from './issue.ts';
-import {type Limit, limitBefore} from './plan-limit.ts';
 import {KeySecrets} from './read-secret.ts';
 import {apiKeyStatus} from './status.ts';
 import {sweepLeftovers, sweepSecrets} from './sweep.ts';
@@ -46,16 +45,15 @@ export function reconcileApiKey(operator: Operator): Reconcile {
     await sweepLeftovers(secrets, apiKey, {knownUid, client, signal});
     const isPaused = isPausedNamespace(operator, namespace.metadata.name);
     const {client: building} = heldBack({...operator, client, signal}, isPaused);
-    const limit = limitBefore(operator, apiKey, namespace, nowMs);
+    const account = accountOf(namespace, operator.config);
     const context = {apiKey, knownUid, ended, conflicts, keySecrets, nowMs, keepsFailing, client, building, signal};
-    const issue = limit ? beyondPlan(limit) : await issueKey(context);
+    const issue = operator.places.apiKeys.has(apiKey) ? await issueKey(context) : beyondPlan(account);
     known.set(key, {uid: apiKey.metadata.uid, conflicts: hasConflict(issue) ? conflicts + 1 : 0});
-    const account = accountId(namespace);
     const issued = issue.kind === 'issued' ? issue.key : undefined;
     if (issued) keyWaiters.wait(key, issued.sha256);
-    const held = await claimKeys({apiKey, account, stores, keySecrets, nowMs, client, signal}, issued);
+    const held = await claimKeys({apiKey, account: account.id, stores, keySecrets, nowMs, client, signal}, issued);
     if (!issued || held.has(issued.sha256)) keyWaiters.leave(key);
-    const status = apiKeyStatus(apiKey, {account, issue, held, nowMs});
+    const status = apiKeyStatus(apiKey, {account: account.id, issue, held, nowMs});
     const {changed} = await applyStatusIfChanged(client, API_KEY, apiKey, status, {signal});
     if (changed) announce(operator, apiKey, status);
     return wakeAt(apiKey, issue, nowMs);
@@ -69,8 +67,8 @@ interface Known {
   readonly conflicts: number;
 }
 
-function beyondPlan({plan, limit}: Limit): Issue {
-  return {kind: 'failed', condition: KeyReady.planLimitReached(plan, limit)};
+function beyondPlan({plan, planName}: Account): Issue {
+  return {kind: 'failed', condition: KeyReady.planLimitReached(planName, plan.maxApiKeys)};
 }
 
 function hasConflict(issue: Issue): boolean {

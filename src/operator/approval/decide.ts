@@ -11,7 +11,7 @@ import {routeKeyOf} from '../model/derived-names.ts';
 import {issuerOf} from '../model/issuer-ref.ts';
 import type {CertificateRequest} from '../model/kinds.ts';
 import type {Operator} from '../state/context.ts';
-import type {Places} from '../state/places.ts';
+import type {PlacesOfKinds} from '../state/places.ts';
 import {INDEX, type Stores} from '../state/stores.ts';
 
 export interface Decision {
@@ -34,7 +34,7 @@ type DenialReason =
 
 /** What a decision depends on. */
 export interface DecisionBasis extends Pick<Operator, 'config'> {
-  readonly places: Pick<Places, 'has'>;
+  readonly places: {readonly projects: Pick<PlacesOfKinds['projects'], 'has'>};
   readonly stores: {
     readonly [store in 'namespaces' | 'claims' | 'certificates' | 'issuers']: Pick<Stores[store], 'get'>;
   } & {readonly projects: Pick<Stores['projects'], 'byIndex'>};
@@ -94,7 +94,7 @@ export function howHeld(
   if (config.defaultHost.tls !== 'certificate') return undefined; // else a tenant could use up the CA's limit for the base domain
   const [project] = stores.projects.byIndex(INDEX.defaultHost, `${namespace}/${host}`);
   if (!project || project.metadata.deletionTimestamp) return undefined; // a tenant's finalizer may keep it for long
-  return places.has(project) ? 'DefaultHost' : undefined;
+  return places.projects.has(project) ? 'DefaultHost' : undefined;
 }
 
 /**

@@ -4,12 +4,11 @@ import {parseHost} from '../../dns/dns.ts';
 import {identify} from '../../runtime/apply/corrections.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {plansWithDomains} from '../model/account.ts';
-import {DOMAIN, type Project} from '../model/kinds.ts';
+import {type CachedProject, DOMAIN, type Project} from '../model/kinds.ts';
 import {DEFAULT_REDIRECT_STATUS, desiredDomain, isManaged, listedHost} from '../model/project-hosts.ts';
-import {isOlder} from '../state/age-ranks.ts';
 import type {Operator} from '../state/context.ts';
+import {listing} from '../state/listing.ts';
 import {MAX_REDIRECTS, redirectEnd} from '../state/redirect-chain.ts';
-import {INDEX} from '../state/stores.ts';
 import {Accepted, type DomainCondition} from './conditions.ts';
 import type {DomainView} from './view.ts';
 
@@ -19,13 +18,15 @@ export function accept(operator: Operator, view: DomainView): DomainCondition {
   if (!parsed.ok) return Accepted.invalidHost(parsed.problem);
   const zone = reservedZone(host, operator);
   if (zone) return Accepted.reservedHost(host, zone);
+  // A held host stays up through a downgrade or an outage: these checks are only for new hosts.
+  const isNew = holder !== 'us';
+  const beyond = isNew ? refuseByPlan(operator, view) : undefined;
+  if (beyond) return beyond;
   if (!project) return outdated(operator, view) ?? Accepted.projectNotFound(namespace, domain.spec.projectRef.name);
   const rival = olderRival(operator, view, project);
   if (rival) return Accepted.hostInOtherProject(host, rival);
-  // A held host stays up through a downgrade or an outage: these checks are only for new hosts.
-  const refusal = holder === 'us' ? undefined : refuseNewHost(operator, view, project);
   return (
-    refusal ??
+    (isNew ? refuseNewHost(operator, view, project) : undefined) ??
     refuseRedirect(operator, view, project) ??
     outdated(operator, view) ??
     accepted(operator, view, project.metadata.name)
@@ -68,50 +69,36 @@ export function reservedZone(host: string, {config}: Operator): string | undefin
 
 /** Another Project that lists the host and takes precedence over the one of a manually created Domain. */
 function olderRival(
-  {places}: Operator,
+  operator: Operator,
   {key, host, domain}: DomainView,
   project: DeepReadonly<Project>,
 ): string | undefined {
   if (isManaged(domain)) return undefined;
-  const winner = desiredDomain(host, places.listing(key))?.winner;
+  const winner = desiredDomain(host, listing(operator, key))?.winner;
   if (!winner || winner.metadata.name === project.metadata.name) return undefined;
   return listedHost(project, host) ? winner.metadata.name : undefined;
 }
 
-function refuseNewHost(
-  operator: Operator,
-  view: DomainView,
-  project: DeepReadonly<Project>,
-): DomainCondition | undefined {
-  const {account, domain} = view;
+/** By nothing but its host and its plan: a tenant may create any number of Domains beyond the plan. */
+function refuseByPlan({places, config}: Operator, {account, domain}: DomainView): DomainCondition | undefined {
   const {plan, planName} = account;
-  if (!plan.customDomains) return Accepted.planRequired(shownPlan(account), plansWithDomains(operator.config));
-  if (isManaged(domain) && !operator.places.has(project)) {
+  if (!plan.customDomains) return Accepted.planRequired(shownPlan(account), plansWithDomains(config));
+  return places.domains.has(domain) ? undefined : Accepted.planLimitReached(planName, plan.maxDomains);
+}
+
+function refuseNewHost(
+  {places}: Operator,
+  {account, domain}: DomainView,
+  project: DeepReadonly<CachedProject>,
+): DomainCondition | undefined {
+  const {plan, planName} = account;
+  if (isManaged(domain) && !places.projects.has(project)) {
     return Accepted.projectBeyondPlan(project.metadata.name, planName, plan.maxProjects);
   }
-  if (isBeyondPlan(operator, view)) return Accepted.planLimitReached(planName, plan.maxDomains);
   if (!project.metadata.annotations?.[ANNOTATION.firstDeployedAt]) {
     return Accepted.noSuccessfulDeploy(project.metadata.name, project.spec.service.name);
   }
   return undefined;
-}
-
-/** Whether Domains of the account that take precedence fill the plan: older ones, and those that hold their host. */
-function isBeyondPlan({stores}: Operator, {account, domain, key}: DomainView): boolean {
-  const {namespaces, domainAges, claims, domains} = stores;
-  const {maxDomains} = account.plan;
-  const own = new Set(namespaces.byIndex(INDEX.account, account.id).map(({metadata}) => metadata.name));
-  if (domainAges.count([...own]) <= maxDomains) return false; // every Domain has a place, so nothing needs counting
-  let used = 0;
-  for (const namespace of own) used += domainAges.countOlder(namespace, domain);
-  // So only Domains that the plan would allow by their age, at most `maxDomains`, read what the account holds.
-  if (used >= maxDomains) return true;
-  for (const {metadata, spec} of claims.byIndex(INDEX.account, account.id)) {
-    const held = `${spec.namespace}/${metadata.name}`;
-    const other = own.has(spec.namespace) ? domains.get(held) : undefined;
-    if (other && held !== key && !isOlder(other, domain)) used++;
-  }
-  return used >= maxDomains;
 }
 
 function refuseRedirect(

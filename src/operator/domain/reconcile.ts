@@ -8,6 +8,7 @@ import {after, done} from '../../runtime/controller/outcome.ts';
 import {desiredDomain, isManaged} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
 import {whenConfirmed} from '../state/fresh.ts';
+import {listing} from '../state/listing.ts';
 import {heldBack} from '../state/paused.ts';
 import {isEnding} from '../state/stores.ts';
 import {earliest, outcomeOf} from '../state/wake.ts';
@@ -78,8 +79,8 @@ export function reconcileDomain(operator: Operator): Reconcile {
 }
 
 /** The spec that a managed Domain is about to get; undefined if it is as its Projects list it. */
-function changeOf({stores, places}: Operator, {key, domain}: DomainView): DomainView['change'] {
-  if (!isManaged(domain) || stores.projects.state !== 'synced') return undefined;
-  const desired = desiredDomain(domain.spec.host, places.listing(key));
+function changeOf(operator: Operator, {key, domain}: DomainView): DomainView['change'] {
+  if (!isManaged(domain) || operator.stores.projects.state !== 'synced') return undefined;
+  const desired = desiredDomain(domain.spec.host, listing(operator, key));
   return isDeepStrictEqual(desired?.spec, domain.spec) ? undefined : {to: desired};
 }

@@ -10,7 +10,7 @@ import {routeKeyOf} from '../model/derived-names.ts';
 import type {DomainConditionType} from '../model/domain-reasons.ts';
 import type {PublishedRoute} from '../model/edge-provider.ts';
 import {acmeIssuerOf, keptIssuer} from '../model/issuer-ref.ts';
-import type {Certificate, Domain, DomainClaim, Project, RequiredRecord} from '../model/kinds.ts';
+import type {CachedProject, Certificate, Domain, DomainClaim, RequiredRecord} from '../model/kinds.ts';
 import type {DesiredDomain} from '../model/project-hosts.ts';
 import type {Operator} from '../state/context.ts';
 import {isPausedHost} from '../state/paused.ts';
@@ -22,7 +22,7 @@ export interface DomainView {
   readonly namespace: string;
   readonly host: string;
   readonly account: Account;
-  readonly project: DeepReadonly<Project> | undefined;
+  readonly project: DeepReadonly<CachedProject> | undefined;
   readonly question: ProofQuestion;
   /** The last DNS check; undefined before the first. */
   readonly check: DnsCheck | undefined;

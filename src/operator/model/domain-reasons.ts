@@ -113,17 +113,14 @@ export const REDIRECT_REASONS: ReadonlySet<string> = new Set<Reason<'Accepted'>>
   'RedirectStatusUnsupported',
 ]);
 
-/**
- * Why a Domain is not accepted, whatever its Project says: the host, the plan, or another Project that lists the host.
- * A change of any of them requeues the Domain.
- */
-export const INDEPENDENT_REASONS: ReadonlySet<string> = new Set<Reason<'Accepted'>>([
-  'InvalidHost',
-  'ReservedHost',
-  'HostInOtherProject',
-  'PlanRequired',
-  'PlanLimitReached',
-]);
-
 /** Only a person can fix these, in the spec or in the plan: the Domain is Stalled immediately. */
-export const STALLED_AT_ONCE: ReadonlySet<string> = new Set([...INDEPENDENT_REASONS, ...REDIRECT_REASONS]);
+export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<string>([
+  ...([
+    'InvalidHost',
+    'ReservedHost',
+    'HostInOtherProject',
+    'PlanRequired',
+    'PlanLimitReached',
+  ] satisfies Reason<'Accepted'>[]),
+  ...REDIRECT_REASONS,
+]);

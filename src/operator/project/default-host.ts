@@ -48,7 +48,7 @@ export async function publishDefaultHost(
   const name = routeName(namespace, host);
   const ownCertificate = config.defaultHost.tls === 'certificate';
   const judged = ownCertificate && (await judgeDefaultHost(context, {namespace, name, host}));
-  if (!context.places.has(project)) return {ready: beyondPlan(context, namespaceObject)};
+  if (!context.places.projects.has(project)) return {ready: beyondPlan(context, namespaceObject)};
   const service = findBackend(context, project);
   if (service.kind !== 'found') return {ready: withoutBackend(project, service)};
   const {backend} = service;

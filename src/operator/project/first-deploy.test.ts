@@ -36,7 +36,7 @@ beforeEach(() => {
   const metadata = {name: 'shop', namespace: 'a', creationTimestamp: new Date(NOW).toISOString()};
   find = (changes, hasPlace = true) => {
     const project = {metadata: {...metadata, ...changes}, spec: {service: {name: 'shop', port: 80}}};
-    const places = {has: () => hasPlace};
+    const places = {projects: {has: () => hasPlace}};
     return deploys.find({client, clock, stores, places} as unknown as Context, project as CachedProject);
   };
 });

@@ -50,7 +50,7 @@ export class FirstDeploys {
     const key = keyOf(project);
     const deployedAt = project.metadata.annotations?.[ANNOTATION.firstDeployedAt];
     const service = stores.services.get(`${project.metadata.namespace}/${project.spec.service.name}`);
-    if (deployedAt !== undefined || !service || !places.has(project)) {
+    if (deployedAt !== undefined || !service || !places.projects.has(project)) {
       this.forget(key);
       return {deployedAt};
     }

@@ -24,11 +24,11 @@ test.each([
     const writes: string[] = [];
     const operator = {
       stores: {
-        projects: {state: 'synced', byIndex: () => [], get: () => project},
+        projects: {state: 'synced', byIndex: () => [project], get: () => project},
         domains: {get: () => (isDeleted ? undefined : domain)},
         namespaces: {get: () => undefined},
       },
-      places: {listing: () => [project]},
+      places: {projects: {has: () => true}},
       config: {controller: {paused: false}},
       events: {event: (_: unknown, type: string, reason: string) => events.push(`${type} ${reason}`)},
       corrections: new Corrections(clock),

@@ -13,17 +13,10 @@ import {DOMAIN, type Domain} from '../model/kinds.ts';
 import {ownerOf} from '../model/owner.ts';
 import {type DesiredDomain, desiredDomain, isManaged} from '../model/project-hosts.ts';
 import type {Context, Operator} from '../state/context.ts';
+import {listing} from '../state/listing.ts';
 import {isPausedHost} from '../state/paused.ts';
-import {INDEX, isTerminating} from '../state/stores.ts';
+import {isTerminating} from '../state/stores.ts';
 import {UnlistedHosts} from '../state/unlisted-hosts.ts';
-
-/** How often to check whether a Project that lists the host has a place, until its status says that it waits for one. */
-const PLACE_MS = 1_000;
-
-/** A Project may get its place before its status has said that it has none, so the status does not show the change. */
-function isUnsettled({stores, places}: Operator, key: string): boolean {
-  return stores.projects.byIndex(INDEX.host, key).some(project => !places.has(project));
-}
 
 const contested = (host: string) =>
   `Another program keeps changing or deleting Domain ${host}, which Projects manage, so Nameplate corrects it only from time to time. Change the Project instead, or ask the platform team to stop that program.`;
@@ -33,16 +26,16 @@ const contested = (host: string) =>
  * a managed one is created by POST and changed at a resourceVersion.
  */
 export function reconcileManagedDomain(operator: Operator): Reconcile {
-  const {stores, places, corrections, events} = operator;
+  const {stores, corrections, events} = operator;
   const unlisted = new UnlistedHosts(operator);
   return async (key, {client, signal}) => {
     if (stores.projects.state !== 'synced') return done(); // without their kind, Projects missing from the cache are not gone
     const [namespace = '', host = ''] = key.split('/');
-    const desired = desiredDomain(host, places.listing(key));
+    const desired = desiredDomain(host, listing(operator, key));
     const existing = stores.domains.get(key);
     if (existing && (!isManaged(existing) || existing.metadata.deletionTimestamp)) return done();
     if (!desired) {
-      if (!existing) return isUnsettled(operator, key) ? after(PLACE_MS) : done();
+      if (!existing) return done();
       const context = {...operator, client, signal};
       const waitMs = await unlisted.waitMs(context, key);
       if (waitMs > 0) return after(waitMs);

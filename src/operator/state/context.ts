@@ -15,7 +15,7 @@ import type {EdgeProvider} from '../model/edge-provider.ts';
 import type {KnownSince} from './known-since.ts';
 import type {OrderSchedule} from './order-schedule.ts';
 import type {Outdated} from './outdated.ts';
-import type {Places} from './places.ts';
+import type {PlacesOfKinds} from './places.ts';
 import type {Stores} from './stores.ts';
 
 /** A program without which nothing continues. */
@@ -31,7 +31,7 @@ export interface Operator {
   readonly config: OperatorConfig;
   readonly names: DerivedNames;
   readonly stores: Stores;
-  readonly places: Places;
+  readonly places: PlacesOfKinds;
   readonly scheduler: DnsScheduler;
   readonly prober: Prober;
   readonly orderSchedule: OrderSchedule;

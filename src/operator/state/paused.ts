@@ -8,6 +8,7 @@ import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {hasPause} from '../model/account.ts';
 import {PausedError} from '../model/write-conditions.ts';
 import type {Context, Operator} from './context.ts';
+import {listing} from './listing.ts';
 import {INDEX, type Stores} from './stores.ts';
 
 type Basis = Pick<Operator, 'config' | 'stores'>;
@@ -21,13 +22,14 @@ export function isPausedProject(operator: Basis, project: DeepReadonly<KubeObjec
  * The same for a host. The pause of a Project also covers its default host and the hosts that it lists. `key`:
  * "namespace/host".
  */
-export function isPausedHost(operator: Basis, key: string): boolean {
+export function isPausedHost(operator: Basis & Pick<Operator, 'places'>, key: string): boolean {
   const {domains, projects} = operator.stores;
   const [namespace = ''] = key.split('/');
-  if (isPausedNamespace(operator, namespace) || projects.byIndex(INDEX.pausedHost, key).length > 0) return true;
+  if (isPausedNamespace(operator, namespace)) return true;
   const domain = domains.get(key);
   const project = domain && projects.get(`${namespace}/${domain.spec.projectRef.name}`);
-  return [domain, project].some(object => object && hasPause(object));
+  const covering = [...listing(operator, key), ...projects.byIndex(INDEX.defaultHost, key)];
+  return [domain, project, ...covering].some(object => object && hasPause(object));
 }
 
 /** False if nothing is paused, which saves looking at each host. */

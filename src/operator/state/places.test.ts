@@ -1,23 +1,27 @@
 import {beforeEach, expect, test, vi} from 'vitest';
 import {pemOf, requestFor} from '../../../test/integration/approval/hostile-csr.ts';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {memoryCaches} from '../../../test/support/memory-caches.ts';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {API_VERSION, LABEL} from '../../api/names.ts';
-import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
+import {Store} from '../../runtime/cache/store.ts';
+import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {decide} from '../approval/decide.ts';
 import {routeName} from '../model/derived-names.ts';
 import {type CertificateRequest, type Domain, INGRESS, type Project} from '../model/kinds.ts';
-import {createPlaces, type Places} from './places.ts';
+import {listing} from './listing.ts';
+import {createPlaces, Places, type PlacesOfKinds} from './places.ts';
 import {createStores, type Stores} from './stores.ts';
 
 const config = operatorConfig(`
 defaultHost: {tls: certificate}
-plans: {free: {maxProjects: 3}, tiny: {maxProjects: 1}, pro: {maxProjects: 1000}}
+plans: {free: {maxProjects: 3, maxDomains: 3}, tiny: {maxProjects: 1}, pro: {maxProjects: 1000}}
 `);
 
 let stores: Stores;
-let places: Places;
+let places: PlacesOfKinds;
 let put: (object: KubeObject) => void;
+let remove: (object: KubeObject) => void;
 /** How often a default host was derived. */
 let derived: number;
 
@@ -35,13 +39,14 @@ beforeEach(() => {
     const metadata = {uid: keyOf(object), resourceVersion: `${++version}`, ...object.metadata};
     caches.put({...object, metadata});
   };
+  remove = object => caches.store(object.kind)?.remove(object);
   stores = createStores(caches.manager, config, names, {
     resources: [INGRESS],
     platformKinds: [],
     backends: () => [],
     emptied: () => undefined,
   });
-  places = createPlaces({stores, config});
+  places = createPlaces(stores, config, new ManualClock());
 });
 
 function namespace(name: string, {plan = 'free', account = 'acme'} = {}): KubeObject {
@@ -66,8 +71,12 @@ function route(of: Project, name?: string): KubeObject {
   return {apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', metadata};
 }
 
+function namesOf(objects: readonly DeepReadonly<KubeObject>[]): string[] {
+  return objects.map(({metadata}) => metadata.name);
+}
+
 function placed(...projects: readonly Project[]): string[] {
-  return projects.filter(each => places.has(each)).map(({metadata}) => metadata.name);
+  return namesOf(projects.filter(each => places.projects.has({...each, defaultHost: ''})));
 }
 
 test('the oldest Projects of an account have a place, in whatever namespace they are', () => {
@@ -77,10 +86,10 @@ test('the oldest Projects of an account have a place, in whatever namespace they
   const other = project('p0', 5, 'other');
   for (const each of [...all, other]) put(each);
   expect(placed(...all, other)).toEqual(['p2', 'p1', 'p3', 'p0']);
-  expect(places.in('a').map(({metadata}) => metadata.name)).toEqual(['p1']);
-  expect(places.in('b').map(({metadata}) => metadata.name)).toEqual(['p2', 'p3']);
-  expect(places.listing('a/a.test').map(({metadata}) => metadata.name)).toEqual(['p1']);
-  expect(places.listing('a/b.test')).toEqual([]);
+  expect(namesOf(places.projects.in('a'))).toEqual(['p1']);
+  expect(namesOf(places.projects.in('b'))).toEqual(['p2', 'p3']);
+  expect(namesOf(listing({stores, places}, 'a/a.test'))).toEqual(['p1']);
+  expect(listing({stores, places}, 'a/b.test')).toEqual([]);
 });
 
 test('the plan is that of the namespace, the Projects are those of the account', () => {
@@ -119,28 +128,17 @@ test('a Domain stays with the Projects that own it or that it names, which get n
       spec: {host: 'h3.test', projectRef: {name: named}},
     } as Domain);
   };
-  const listing = () => places.listing('a/h3.test').map(({metadata}) => metadata.name);
-  expect(listing()).toEqual([]);
+  const listed = () => namesOf(listing({stores, places}, 'a/h3.test'));
+  expect(listed()).toEqual([]);
   domain('p3');
-  expect(listing()).toEqual(['p3']);
+  expect(listed()).toEqual(['p3']);
   domain('p0', 'p4');
-  expect(listing()).toEqual(['p4']);
+  expect(listed()).toEqual(['p4']);
   expect(placed(...all)).toEqual(['p0', 'p1', 'p2']);
   domain('p0', 'p0'); // which lists another host
-  expect(listing()).toEqual([]);
+  expect(listed()).toEqual([]);
   domain('p3', 'p3', {});
-  expect(listing()).toEqual([]);
-});
-
-test('a question about one Project reads no others, however many there are', () => {
-  put(namespace('a', {plan: 'pro'}));
-  const all = Array.from({length: 1001}, (_, n) => project(`p${n}`, n));
-  for (const each of all) put(each);
-  for (const each of all.slice(1)) put(route(each));
-  const reads = vi.spyOn(stores.projects, 'get');
-  expect(placed(...all)).toHaveLength(1000);
-  expect(places.has(project('p0'))).toBe(false);
-  expect(reads).not.toHaveBeenCalled();
+  expect(listed()).toEqual([]);
 });
 
 // attack: too-many-projects
@@ -151,7 +149,122 @@ test('an object that a tenant could name gives no place', () => {
   put(route(project('p3'), 'mine'));
   expect(placed(...all)).toEqual(['p0', 'p1', 'p2']);
   put(route(project('p3')));
+  places.projects.touch('acme');
   expect(placed(...all)).toEqual(['p0', 'p1', 'p3']);
+});
+
+function domain(host: string, second: number, inNamespace = 'a'): Domain {
+  const {metadata} = project(host, second, inNamespace);
+  return {apiVersion: API_VERSION, kind: 'Domain', metadata, spec: {host, projectRef: {name: 'shop'}}};
+}
+
+function claim(host: string, spec: object = {}): KubeObject & {spec: object} {
+  const holder = {account: 'acme', namespace: 'a', since: '2026-11-26T05:00:00Z'};
+  return {apiVersion: API_VERSION, kind: 'DomainClaim', metadata: {name: host}, spec: {...holder, ...spec}};
+}
+
+const hosts = (count: number) => Array.from({length: count}, (_, n) => domain(`h${n}.test`, n));
+
+test.each([
+  {what: 'the oldest', held: [], want: ['h0', 'h1', 'h2']},
+  {what: 'none of its age, if a younger one holds its host', held: [4], want: ['h0', 'h1', 'h4']},
+  {what: 'one that holds its host anyway', held: [0], want: ['h0', 'h1', 'h2']},
+  {what: 'more than the plan allows, after a downgrade', held: [1, 2, 3, 4], want: ['h1', 'h2', 'h3', 'h4']},
+])('the Domains with a place in a plan for three are $what: $want', ({held, want}) => {
+  put(namespace('a'));
+  const all = hosts(5);
+  for (const n of held) put(claim(`h${n}.test`));
+  put(claim('h3.test', held.includes(3) ? {} : {releasedAt: '2026-11-26T06:00:00Z'}));
+  for (const each of all) put(each);
+  const found = namesOf(all.filter(each => places.domains.has(each)));
+  expect(found).toEqual(want.map(name => `${name}.test`));
+  expect(namesOf(places.domains.in('a')).toSorted()).toEqual(found);
+});
+
+/** Keys that got or lost a place, since it was read. */
+function moves(): () => string[] {
+  const moved: string[] = [];
+  places.domains.onMove(key => void moved.push(key));
+  return () => {
+    places.domains.refresh('acme');
+    return moved.splice(0).toSorted();
+  };
+}
+
+test('what gets a place is reported, and nothing else, when another object is gone, or its host, or its namespace', () => {
+  put(namespace('a'));
+  put(namespace('b'));
+  const all = [...hosts(6), domain('other.test', 60, 'b')];
+  const moved = moves();
+  for (const each of all) put(each);
+  put(claim('h5.test'));
+  expect(moved(), 'ranked for the first time').toEqual([]);
+  remove(domain('h0.test', 0));
+  expect(moved()).toEqual(['a/h2.test']);
+  put(claim('h5.test', {account: 'evil', namespace: 'e'}));
+  expect(moved(), 'the one that is gone had no right to it anymore').toEqual(['a/h3.test', 'a/h5.test']);
+  put(namespace('a', {account: 'evil'}));
+  expect(moved(), 'within the plan again').toEqual(['b/other.test']);
+});
+
+test('an account within its plan is not ranked, and its newest object has a place immediately', () => {
+  put(namespace('a'));
+  const read = vi.spyOn(stores.domains, 'byIndex');
+  for (const each of hosts(3)) {
+    put(each);
+    expect(places.domains.has(each)).toBe(true);
+  }
+  expect(read).not.toHaveBeenCalled();
+});
+
+test('while the caches are being filled, nobody is ranked', () => {
+  put(namespace('a'));
+  const reads = new Store<KubeObject>({onHandlerError: () => undefined});
+  const filling = new Places({
+    ...{store: stores.domains, namespaces: stores.namespaces, config, clock: new ManualClock(), reads: [reads]},
+    ...{max: () => 1, holds: () => false},
+  });
+  const all = hosts(2);
+  for (const each of all) put(each);
+  expect(all.filter(each => filling.has(each))).toHaveLength(2);
+  expect(filling.refresh('acme')).toBeGreaterThan(0);
+  reads.replace(new Map(), '0');
+  expect(filling.refresh('acme')).toBe(0);
+  expect(all.filter(each => filling.has(each))).toHaveLength(1);
+});
+
+// attack: too-many-projects
+test('of 5,000 Domains beyond a plan, each may come and go, but the account is ranked a hundredth of the time', async () => {
+  put(namespace('a'));
+  const clock = new ManualClock();
+  let ranked = 0;
+  const monotonic = () => clock.monotonic() + ranked * 60; // a pass takes 60 ms
+  const ranks = new Places({
+    ...{store: stores.domains, namespaces: stores.namespaces, config, clock: {monotonic}, reads: []},
+    max: () => 3,
+    holds: ({spec}) => {
+      if (spec.host === 'h0.test') ranked += 1;
+      return false;
+    },
+  });
+  const stale = vi.fn();
+  ranks.onStale(stale);
+  const all = hosts(5000);
+  for (const each of all) {
+    put(each);
+    ranks.has(each);
+    if (Number.parseInt(each.metadata.name.slice(1), 10) % 50 === 0) await clock.advance(200);
+  }
+  expect(all.filter(each => ranks.has(each))).toHaveLength(3);
+  expect(ranked, 'of the 20 s').toBeLessThan(3 + 20_000 / 6000 + 1);
+  const [first] = all;
+  if (first) remove(first);
+  expect(stale).toHaveBeenLastCalledWith('acme');
+  const restMs = ranks.refresh('acme');
+  expect(restMs).toBeGreaterThan(1000);
+  await clock.advance(restMs);
+  expect(ranks.refresh('acme')).toBe(0);
+  expect(all.filter(each => ranks.has(each)).map(keyOf)).toEqual(['a/h1.test', 'a/h2.test', 'a/h3.test']);
 });
 
 function judged(host: string) {

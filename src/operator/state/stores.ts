@@ -10,12 +10,10 @@ import {accountId, hasPause, waitsForPlan} from '../model/account.ts';
 import {isInProgress, isSettled, requestedHost} from '../model/certificate-request.ts';
 import type {OperatorConfig} from '../model/config.ts';
 import {type DerivedNames, routeNameIn} from '../model/derived-names.ts';
-import {INDEPENDENT_REASONS} from '../model/domain-reasons.ts';
 import type {EdgeProvider, PlatformKind, PlatformReader} from '../model/edge-provider.ts';
 import {acmeIssuerOf, issuerOf} from '../model/issuer-ref.ts';
 import * as kinds from '../model/kinds.ts';
 import {listedHosts} from '../model/project-hosts.ts';
-import {type AgeRanks, agesOf} from './age-ranks.ts';
 import {
   exact,
   judgedIssuer,
@@ -33,17 +31,11 @@ import {
 
 export interface Stores {
   readonly projects: ReadonlyStore<kinds.CachedProject>;
-  /** The Projects of each namespace by age. */
-  readonly projectAges: Pick<AgeRanks, 'count' | 'countOlder' | 'oldest'>;
   readonly domains: ReadonlyStore<kinds.Domain>;
-  /** The Domains of each namespace by age. */
-  readonly domainAges: Pick<AgeRanks, 'count' | 'countOlder'>;
   /** Keyed by host. */
   readonly claims: ReadonlyStore<kinds.DomainClaim>;
   readonly acmeIssuers: ReadonlyStore<kinds.ACMEIssuer>;
   readonly apiKeys: ReadonlyStore<APIKey>;
-  /** The APIKeys of each namespace by age. */
-  readonly apiKeyAges: Pick<AgeRanks, 'count' | 'countOlder'>;
   /** Keyed by the hash of the key. */
   readonly keyClaims: ReadonlyStore<KeyClaim>;
   readonly namespaces: ReadonlyStore<KubeObject>;
@@ -91,15 +83,7 @@ export const INDEX = {
   backend: 'backend',
   /** Projects by "namespace/host" of their default host; its route objects by "namespace/name" of their Project. */
   defaultHost: 'defaultHost',
-  /** Domains by "namespace/name" of their Project, except those that are refused whatever the Project says. */
-  project: 'project',
-  /** Accepted Domains, and those not judged yet, by namespace. */
-  accepted: 'accepted',
-  /** Projects that do not wait for their plan, by "namespace/name" of their Service. */
-  service: 'service',
   redirectTo: 'redirectTo',
-  /** Domains by "Condition/Reason" of what they wait for, across all namespaces. */
-  waitsFor: 'waitsFor',
   /** Namespaces and claims by account, but no released claims, of which an account may have any number. */
   account: 'account',
   /** APIKeys by the hash of a key that their status shows, across all namespaces. */
@@ -120,8 +104,6 @@ export const INDEX = {
   untouched: 'untouched',
   /** Domains, Projects, and namespaces with a pause, all by the value 'all'. */
   paused: 'paused',
-  /** Projects with a pause that do not wait for their plan, by "namespace/host" of each of their hosts. */
-  pausedHost: 'pausedHost',
   /** Secrets and key claims by the "namespace/name" of their APIKey. */
   apiKey: 'apiKey',
   /** Approved certificate requests in progress by the ACMEIssuer that signs them. */
@@ -150,20 +132,14 @@ export function createStores(
   edge: Pick<EdgeProvider, 'resources' | 'platformKinds' | 'statusOf' | 'backends' | 'emptied'>,
 ): Stores {
   const {enabled, dryRun, exemptNamespaces} = config.certificates.approval;
-  const projects = manager.cache(kinds.PROJECT as ResourceType<kinds.CachedProject>, {
-    transform: project => withDefaultHost(slimMetadata(project), names),
-  });
-  const domains = manager.cache(kinds.DOMAIN, {transform: slimMetadata});
-  const apiKeys = manager.cache(API_KEY, {transform: slimMetadata});
   const stores: Stores = {
-    projects,
-    projectAges: agesOf(projects),
-    domains,
-    domainAges: agesOf(domains),
+    projects: manager.cache(kinds.PROJECT as ResourceType<kinds.CachedProject>, {
+      transform: project => withDefaultHost(slimMetadata(project), names),
+    }),
+    domains: manager.cache(kinds.DOMAIN, {transform: slimMetadata}),
     claims: manager.cache(kinds.DOMAIN_CLAIM, {transform: claim => ({...claim, metadata: exact(claim.metadata)})}),
     acmeIssuers: manager.cache(kinds.ACME_ISSUER, {transform: slimMetadata}),
-    apiKeys,
-    apiKeyAges: agesOf(apiKeys),
+    apiKeys: manager.cache(API_KEY, {transform: slimMetadata}),
     keyClaims: manager.cache(KEY_CLAIM),
     namespaces: manager.cache(kinds.NAMESPACE, {metadataOnly: true, transform: slimMetadata}),
     services: manager.cache(kinds.SERVICE, {...OTHERS, transform: slimService}),
@@ -228,11 +204,6 @@ function addRequestIndexes(requests: ReadonlyStore<kinds.CertificateRequest>): v
   requests.addIndex(INDEX.host, request => (isInProgress(request) ? [requestedHost(request) ?? []].flat() : []));
 }
 
-function refusalOf({status}: DeepReadonly<kinds.Domain>): string | undefined {
-  const accepted = status?.conditions?.find(({type}) => type === 'Accepted');
-  return accepted?.status === 'False' ? accepted.reason : undefined;
-}
-
 function addIndexes(stores: Stores): void {
   const {claims, certificates, namespaces, domains, projects} = stores;
   addProjectIndexes(stores);
@@ -254,30 +225,16 @@ function addProjectIndexes({projects}: Stores): void {
   projects.addIndex(INDEX.host, project =>
     waitsForPlan(project) ? [] : listedHosts(project).map(({host}) => inNamespace(project, host)),
   );
-  projects.addIndex(INDEX.service, project =>
-    waitsForPlan(project) ? [] : [inNamespace(project, project.spec.service.name)],
-  );
   projects.addIndex(INDEX.namespace, project => [project.metadata.namespace ?? '']);
   projects.addIndex(INDEX.defaultHost, project => [inNamespace(project, project.defaultHost)]);
-  projects.addIndex(INDEX.pausedHost, project => {
-    if (!hasPause(project) || waitsForPlan(project)) return [];
-    return [project.defaultHost, ...listedHosts(project).map(({host}) => host)].map(host => inNamespace(project, host));
-  });
 }
 
 function addDomainIndexes({domains}: Stores): void {
   domains.addIndex(INDEX.host, domain => [domain.spec.host]);
   domains.addIndex(INDEX.namespace, domain => [domain.metadata.namespace ?? '']);
-  domains.addIndex(INDEX.project, domain =>
-    INDEPENDENT_REASONS.has(refusalOf(domain) ?? '') ? [] : [inNamespace(domain, domain.spec.projectRef.name)],
-  );
-  domains.addIndex(INDEX.accepted, domain =>
-    refusalOf(domain) === undefined ? [domain.metadata.namespace ?? ''] : [],
-  );
   domains.addIndex(INDEX.redirectTo, ({metadata, spec}) =>
     spec.redirect ? [`${metadata.namespace}/${spec.redirect.to}`] : [],
   );
-  domains.addIndex(INDEX.waitsFor, ({status}) => waitingReasons(status));
   domains.addIndex(INDEX.awaitsIssuer, ({metadata, status}) =>
     waitingReasons(status).some(reason => AWAITS_ISSUER.has(reason)) ? [metadata.namespace ?? '', ANY_NAMESPACE] : [],
   );

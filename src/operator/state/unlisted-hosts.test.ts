@@ -1,6 +1,7 @@
 /** How often the Projects of a namespace are read, and what a plan in the cache proves. Without an API server. */
-import {beforeEach, expect, test} from 'vitest';
+import {beforeEach, expect, test, vi} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {LABEL} from '../../api/names.ts';
 import type {ResourceType} from '../../runtime/kube/object.ts';
 import type {Operator} from './context.ts';
 import {UnlistedHosts} from './unlisted-hosts.ts';
@@ -18,9 +19,9 @@ let listed: string | undefined;
 beforeEach(() => {
   clock = new ManualClock();
   [reads, listed, readMs] = [0, undefined, READ_MS];
-  const stores = {projectAges: {count: () => count}, projects: {get: () => undefined}};
-  const places = {listing: () => []};
-  unlisted = new UnlistedHosts({stores, places, clock} as unknown as Operator);
+  const projects = {countByIndex: () => count, byIndex: () => [], get: () => undefined};
+  const stores = {projects, domains: {get: () => undefined}};
+  unlisted = new UnlistedHosts({stores, clock} as unknown as Operator);
 });
 
 function waitMs(host: string): Promise<number> {
@@ -67,6 +68,7 @@ test('a namespace with few Projects rests if they are so large that a read takes
   expect([await waitMs('b.example'), reads]).toEqual([800, 1]);
 });
 
+const OWNED = {metadata: {labels: {[LABEL.managed]: 'true'}}, spec: {projectRef: {name: 'listing'}}};
 const ACCOUNT = {'nameplate.dev/account': 'acme'};
 
 test.each([
@@ -93,16 +95,15 @@ test.each([
     ];
     const operator = {
       stores: {
-        projectAges: {count: () => 3},
-        projects: {get: () => projectOf('listing')},
-        domains: {get: () => undefined},
+        projects: {countByIndex: () => 3, byIndex: () => [projectOf('listing')], get: () => projectOf('listing')},
+        domains: {get: () => (owns ? OWNED : undefined)},
         namespaces: {get: () => namespaceOf(ACCOUNT)},
       },
       places: {
-        has: () => false,
-        owns: () => owns,
-        in: () => ['p', 'q'].map(projectOf),
-        listing: () => (hasPlace ? [projectOf('listing')] : []),
+        projects: {
+          has: vi.fn(() => hasPlace).mockReturnValueOnce(false),
+          in: () => ['p', 'q'].map(projectOf),
+        },
       },
       config: {plans: {small: {}, large: {}}, defaultPlan: 'small'},
       clock,

@@ -11,6 +11,8 @@ import {NAMESPACE, PROJECT, type Project} from '../model/kinds.ts';
 import {desiredDomain, listedHost} from '../model/project-hosts.ts';
 import type {ApiAccess, Operator} from './context.ts';
 import {BEHIND_MS, readFresh} from './fresh.ts';
+import {listing, owns} from './listing.ts';
+import {INDEX} from './stores.ts';
 
 /** As many as fit in a page of the API server's answer, unless they are large. */
 const FEW = 500;
@@ -41,7 +43,7 @@ export class UnlistedHosts {
     const startMs = clock.monotonic();
     const restsUntilMs = this.#restsUntilMs.get(namespace);
     if (restsUntilMs !== undefined) return Math.max(Math.min(restsUntilMs - startMs, BEHIND_MS), 1);
-    const areMany = stores.projectAges.count([namespace]) > FEW;
+    const areMany = stores.projects.countByIndex(INDEX.namespace, namespace) > FEW;
     if (areMany) this.#rest(namespace, READ_MS);
     try {
       return (await this.#isUnlisted(api, key)) ? 0 : BEHIND_MS;
@@ -61,7 +63,7 @@ export class UnlistedHosts {
     const isPlaceless = (project: Project) => {
       const cached = stores.projects.get(keyOf(project));
       const isKnown = cached !== undefined && cached.metadata.uid === project.metadata.uid;
-      return isKnown && !places.has(cached) && !places.owns(cached, stores.domains.get(key));
+      return isKnown && !places.projects.has(cached) && !owns(cached, stores.domains.get(key));
     };
     const found = new Set<string | undefined>();
     let isByPlan = false;
@@ -77,10 +79,10 @@ export class UnlistedHosts {
     if (isByPlan) {
       // A place may have become free: by another plan, or by a Project that is gone.
       if (!(await this.#isPlanConfirmed(api, namespace))) return false;
-      if (places.in(namespace).some(({metadata}) => !found.has(metadata.uid))) return false;
+      if (places.projects.in(namespace).some(({metadata}) => !found.has(metadata.uid))) return false;
     }
     // The caches may have changed since the caller judged by them.
-    return desiredDomain(host, places.listing(key)) === undefined;
+    return desiredDomain(host, listing(this.#parts, key)) === undefined;
   }
 
   async #isPlanConfirmed(api: ApiAccess, name: string): Promise<boolean> {

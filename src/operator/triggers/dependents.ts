@@ -1,27 +1,36 @@
 /**
- * Which Projects and Domains a change to a Service or a Project concerns: at most as many as the plan allows, because a
- * tenant may create any number. A Project or Domain that is refused for another reason is requeued when that reason
- * changes.
+ * Which Projects and Domains a change to a Service or a Project concerns: only those that have a place in the plan,
+ * because a tenant may create any number of others, about which nothing but the plan says anything.
  */
 import {keyOf} from '../../runtime/kube/object.ts';
-import {INDEX, type Stores} from '../state/stores.ts';
+import type {Operator} from '../state/context.ts';
 
-type Sources = Pick<Stores, 'projects' | 'domains'>;
+type Sources = Pick<Operator, 'stores' | 'places'>;
 
 /** The Projects that name the Service. `key`: "namespace/name", as in the functions below. */
-export function projectsOfService({projects}: Sources, key: string): string[] {
-  return projects.byIndex(INDEX.service, key).map(keyOf);
+export function projectsOfService({places}: Sources, key: string): string[] {
+  const [namespace = '', service] = key.split('/');
+  return places.projects
+    .in(namespace)
+    .filter(({spec}) => spec.service.name === service)
+    .map(keyOf);
 }
 
 /** The Domains that name the Project. */
-export function domainsOfProject({domains}: Sources, key: string): string[] {
-  return domains.byIndex(INDEX.project, key).map(keyOf);
+export function domainsOfProject({places}: Sources, key: string): string[] {
+  const [namespace = '', project] = key.split('/');
+  return places.domains
+    .in(namespace)
+    .filter(({spec}) => spec.projectRef.name === project)
+    .map(keyOf);
 }
 
-/** The Domains whose routes point to the Service. */
-export function domainsOfService({projects, domains}: Sources, key: string): string[] {
+/** The Domains whose routes point to the Service. A held Domain may name a Project that has no place. */
+export function domainsOfService({places, stores}: Sources, key: string): string[] {
   const [namespace = '', service] = key.split('/');
-  const accepted = domains.byIndex(INDEX.accepted, namespace);
-  const usesService = (name: string) => projects.get(`${namespace}/${name}`)?.spec.service.name === service;
-  return accepted.filter(({spec}) => usesService(spec.projectRef.name)).map(keyOf);
+  const usesService = (name: string) => stores.projects.get(`${namespace}/${name}`)?.spec.service.name === service;
+  return places.domains
+    .in(namespace)
+    .filter(({spec}) => usesService(spec.projectRef.name))
+    .map(keyOf);
 }

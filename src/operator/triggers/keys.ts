@@ -7,7 +7,7 @@ import type {KeyClaim} from '../../keys/keyclaim.ts';
 import type {Delta} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {accountId, waitsForPlan} from '../model/account.ts';
-import type {DomainClaim, Project} from '../model/kinds.ts';
+import type {Project} from '../model/kinds.ts';
 import {listedHosts} from '../model/project-hosts.ts';
 import {domainKeyOf, INDEX, inNamespace, type Stores} from '../state/stores.ts';
 
@@ -36,17 +36,6 @@ export function hostKeysOf({domains}: Pick<Stores, 'domains'>, {object, old = ob
   const waits = waitsForPlan(object) && waitsForPlan(old);
   const keys = [object, old].flatMap(listedHosts).map(({host}) => inNamespace(object, host));
   return new Set(waits ? keys.filter(key => domains.get(key)) : keys);
-}
-
-/** The holder has lost or released the host, which frees a slot in its plan. */
-export function freesSlot({type, object, old = object}: Delta<DomainClaim>): boolean {
-  if (old.spec.releasedAt !== undefined || old.spec.project !== undefined) return false;
-  return type === 'deleted' || !isDeepStrictEqual(holding(old), holding(object));
-}
-
-/** Undefined once the claim is released. */
-function holding({spec: {account, namespace, releasedAt}}: DeepReadonly<DomainClaim>) {
-  return releasedAt === undefined ? {account, namespace} : undefined;
 }
 
 /**

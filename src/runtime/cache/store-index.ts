@@ -26,6 +26,12 @@ export class StoreIndex<T extends KubeObject> {
     return isGroup(held) ? [...held] : [held];
   }
 
+  count(value: string): number {
+    const held = this.#byValue.get(value);
+    if (held === undefined) return 0;
+    return held instanceof Set ? held.size : isGroup(held) ? held.length : 1;
+  }
+
   add(object: DeepReadonly<T>): void {
     for (const value of this.#fn(object)) this.#add(value, object);
   }

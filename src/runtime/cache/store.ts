@@ -34,6 +34,8 @@ export interface ReadonlyStore<T extends KubeObject> {
   list(): Iterable<DeepReadonly<T>>;
   /** The objects that the index function maps to `value`. Throws if no index has that name. */
   byIndex(index: string, value: string): readonly DeepReadonly<T>[];
+  /** How many objects these are, without a copy of the list. */
+  countByIndex(index: string, value: string): number;
   /** Adds a named index, with the objects that are already in the store. */
   addIndex(name: string, fn: IndexFunction<T>): void;
   /** Replays the objects as initial `added` deltas, then reports every change. Returns the unsubscribe function. */
@@ -97,9 +99,11 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
   }
 
   byIndex(name: string, value: string): readonly DeepReadonly<T>[] {
-    const index = this.#indexes.get(name);
-    if (!index) throw new Error(`no index named ${name}`);
-    return index.get(value);
+    return this.#indexNamed(name).get(value);
+  }
+
+  countByIndex(name: string, value: string): number {
+    return this.#indexNamed(name).count(value);
   }
 
   addIndex(name: string, fn: IndexFunction<T>): void {
@@ -217,6 +221,12 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
     this.#objects.delete(key);
     if (held) this.#index('remove', key, held);
     this.#emit({type: 'deleted', object: last, initial: false});
+  }
+
+  #indexNamed(name: string): StoreIndex<T> {
+    const index = this.#indexes.get(name);
+    if (!index) throw new Error(`no index named ${name}`);
+    return index;
   }
 
   /** An index whose function throws does not find the object. */
