@@ -189,7 +189,10 @@ export function createPlaces(stores: Stores, config: OperatorConfig, clock: Cloc
     projects: new Places({
       ...{store: stores.projects, namespaces, config, clock, max: ({maxProjects}) => maxProjects, reads: routes},
       // Only the operator creates routes: its objects are found by their names, too.
-      holds: project => routes.some(store => store.countByIndex(INDEX.defaultHost, keyOf(project)) > 0),
+      holds: project => {
+        const key = keyOf(project);
+        return routes.some(store => store.countByIndex(INDEX.defaultHost, key) > 0);
+      },
     }),
     apiKeys: new Places({
       ...{store: stores.apiKeys, namespaces, config, clock, max: ({maxApiKeys}) => maxApiKeys, reads: [keyClaims]},

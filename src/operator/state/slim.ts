@@ -3,7 +3,6 @@
  * annotations and 1.5 MiB in total, and a tenant may have any number of objects. An object that is cached this way must
  * be patched, never replaced.
  */
-import {isDeepStrictEqual} from 'node:util';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {RecentMap} from '../../base/recent-map.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
@@ -32,16 +31,12 @@ const MAX_FINALIZERS = 1024;
 const MAX_NAMES = 1024;
 export const MAX_SERVICE = 4096;
 
-/**
- * By host or owner, because the objects of a host, which have the same ones, are of several kinds. Only of the
- * operator's own objects: a tenant could fill it with others, which would stay in memory after their deletion.
- */
-const hostParts = new RecentMap<object>(65_536);
+/** Only of the operator's own objects: a tenant could fill it with others, which would stay after their deletion. */
 const parts = new RecentMap<object>(8192);
 /** In characters of JSON. Larger ones rarely occur twice. */
 const MAX_PART = 512;
 
-/** Makes equal parts of objects one object, which nobody changes: labels, owners, the backend of a project's hosts. */
+/** Makes equal parts of objects one object, which nobody changes: the backend of a project's hosts, the issuer. */
 function shared<T extends object>(part: T): T {
   const text = JSON.stringify(part);
   const known = parts.get(text);
@@ -58,20 +53,10 @@ function withSharedParts<T extends object>(whole: T): T {
   return whole;
 }
 
-/** The same for labels and owners, of which each host has its own. */
-function sharedByHost<T extends object>(part: T, host: string | undefined): T {
-  if (host === undefined) return shared(part);
-  const known = hostParts.get(host);
-  if (isDeepStrictEqual(known, part)) return known as T;
-  if (sizeOf(part) <= MAX_PART) hostParts.set(host, part);
-  return part;
-}
-
 /** Removes the metadata that the operator does not read. */
 export function slimMetadata<T extends KubeObject>(object: T): T {
   const {labels, annotations, ownerReferences, finalizers, ...rest} = object.metadata;
   const {name, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp} = rest;
-  const isOwn = isOfHost(object);
   const metadata = exact<KubeObject['metadata']>({
     ...{name, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp},
     labels: labels && kept(labels, LABELS),
@@ -79,10 +64,6 @@ export function slimMetadata<T extends KubeObject>(object: T): T {
     ownerReferences: ownerReferences && atMost(ownerReferences, MAX_OWNERS),
     finalizers: finalizers && atMost(finalizers, MAX_FINALIZERS),
   });
-  const {labels: own = {}, ownerReferences: owners = []} = metadata;
-  if (labels) metadata.labels = sharedByHost(own, isOwn ? own[LABEL.host] : undefined);
-  if (ownerReferences) metadata.ownerReferences = sharedByHost(owners, isOwn ? owners[0]?.uid : undefined);
-  if (metadata.finalizers) metadata.finalizers = shared(metadata.finalizers);
   return {...object, metadata};
 }
 
