@@ -17,8 +17,13 @@ import {createStores} from './state/stores.ts';
 
 const config = operatorConfig();
 
-/** All controllers: `put` fills a cache, and `requeued` has the keys that changes have requeued since it was read. */
-function controllers() {
+type Put = (kind: string, object: {metadata: Partial<KubeObject['metadata']>; spec?: object}) => void;
+
+/**
+ * All controllers: `put` fills a cache, `fill` before they start, and `requeued` has the keys that changes have requeued
+ * since it was read.
+ */
+function controllers(fill: (put: Put) => void = () => undefined) {
   const caches = memoryCaches();
   const requeued: string[] = [];
   const controller = ({name}: ControllerOptions) => {
@@ -49,13 +54,15 @@ function controllers() {
       sources.map(name => [name, {subscribe: () => undefined, of: (reconcile: unknown) => reconcile}]),
     ),
   };
-  addControllers(manager, parts as unknown as Operator, new Registry());
   let version = 0;
+  const put: Put = (kind, {metadata, ...rest}) => {
+    const whole = {name: 'a', uid: 'u', ...metadata, resourceVersion: `${++version}`};
+    caches.put({apiVersion: API_VERSION, kind, metadata: whole, ...rest});
+  };
+  fill(put);
+  addControllers(manager, parts as unknown as Operator, new Registry());
   return {
-    put: (kind: string, {metadata, ...rest}: {metadata: Partial<KubeObject['metadata']>; spec?: object}) => {
-      const whole = {name: 'a', uid: 'u', ...metadata, resourceVersion: `${++version}`};
-      caches.put({apiVersion: API_VERSION, kind, metadata: whole, ...rest});
-    },
+    put,
     requeued: () => requeued.splice(0),
     reinstall: (kind: string) => {
       const store = caches.store(kind);
@@ -96,4 +103,20 @@ test.each([
   put('DomainClaim', {metadata: {name: 'held.test'}, spec: {account: 'a', namespace: 'ns'}});
   reinstall(kind);
   expect(requeued()).toEqual(want);
+});
+
+// attack: too-many-projects
+test('at the start, a Project or a Service requeues nothing else: what depends on it is requeued by itself', () => {
+  const [host, service] = ['shop.example.com', {name: 'shop', port: 80}];
+  const {put, requeued} = controllers(fill => {
+    fill('Namespace', {metadata: {name: 'ns', labels: {[LABEL.plan]: 'pro'}}});
+    fill('Project', {metadata: {name: 'shop', namespace: 'ns'}, spec: {service}});
+    fill('Service', {metadata: {name: 'shop', namespace: 'ns'}, spec: {ports: [{port: 80}]}});
+    fill('Domain', {metadata: {name: host, namespace: 'ns'}, spec: {host, projectRef: {name: 'shop'}}});
+  });
+  const domains = () => requeued().filter(key => key === `domain ns/${host}`);
+  expect(domains()).toHaveLength(2); // of the Domain, and of its namespace
+  put('Project', {metadata: {name: 'shop', namespace: 'ns', generation: 2}, spec: {service}});
+  put('Service', {metadata: {name: 'shop', namespace: 'ns'}, spec: {ports: [{port: 81}]}});
+  expect(domains()).toHaveLength(2);
 });

@@ -73,7 +73,7 @@ function addProjectController(manager: Manager, operator: Operator): Controller 
     .controller({name: 'project', reconcile: reconcileProject(operator), workers})
     .watch(stores.projects, self)
     .watch(stores.namespaces, delta => withinRelabeled(stores.projects, delta))
-    .watch(stores.services, ({object}) => projectsOfService(operator, keyOf(object)))
+    .watch(stores.services, ({object, initial}) => (initial ? [] : projectsOfService(operator, keyOf(object))))
     .watch(stores.domains, ({object, old}) => [
       ...listing(operator, keyOf(object)).map(keyOf),
       ...(old ? [inNamespace(old, old.spec.projectRef.name)] : []),
@@ -127,7 +127,7 @@ function addDomainController(manager: Manager, operator: Operator): Controller {
       mattersToRedirects(delta) ? withRedirectsTo(stores.domains, self(delta)) : self(delta),
     )
     .watch(stores.projects, delta =>
-      isOwnSummary(delta)
+      delta.initial || isOwnSummary(delta)
         ? []
         : new Set([...domainsOfProject(operator, keyOf(delta.object)), ...hostKeysOf(stores, delta)]),
     )
@@ -136,7 +136,7 @@ function addDomainController(manager: Manager, operator: Operator): Controller {
       ...stores.domains.byIndex(INDEX.host, delta.object.metadata.name).map(keyOf),
       ...[delta.object, delta.old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
     ])
-    .watch(stores.services, ({object}) => domainsOfService(operator, keyOf(object)));
+    .watch(stores.services, ({object, initial}) => (initial ? [] : domainsOfService(operator, keyOf(object))));
   for (const {store} of stores.routes) {
     controller.watch(store, delta => [
       ...withRedirectsTo(stores.domains, domainKeysOf(delta)), // a redirect waits for its target's route

@@ -55,7 +55,7 @@ export type HostHolder = 'nobody' | 'us' | 'another' | 'released';
 /** The claim of a default host records only its orders: the Project decides who holds it. */
 export function holderOf(
   claim: DeepReadonly<DomainClaim> | undefined,
-  account: Account,
+  account: Pick<Account, 'id'>,
   namespace: string,
 ): HostHolder {
   if (!claim) return 'nobody';

@@ -181,6 +181,17 @@ test.each([
   expect(namesOf(places.domains.in('a')).toSorted()).toEqual(found);
 });
 
+test('of many of the same second or another one, in any order, the oldest have a place', () => {
+  put(namespace('a'));
+  const all = Array.from({length: 500}, (_, n) => domain(`h${(n * 7919) % 1009}.test`, n < 400 ? 7 : n % 7));
+  const ageOf = ({metadata: {creationTimestamp, name}}: DeepReadonly<KubeObject>) => `${creationTimestamp} ${name}`;
+  const byAge = (a: Domain, b: Domain) => (ageOf(a) < ageOf(b) ? -1 : 1);
+  for (const each of all) put(each);
+  expect(namesOf(places.domains.in('a'))).toEqual(namesOf(all.toSorted(byAge).slice(0, 3)));
+  for (const each of all.slice(400)) remove(each);
+  expect(namesOf(places.domains.in('a'))).toEqual(namesOf(all.slice(0, 400).toSorted(byAge).slice(0, 3)));
+});
+
 /** Keys that got or lost a place, since it was read. */
 function moves(): () => string[] {
   const moved: string[] = [];
@@ -203,6 +214,8 @@ test('what gets a place is reported, and nothing else, when another object is go
   expect(moved()).toEqual(['a/h2.test']);
   put(claim('h5.test', {account: 'evil', namespace: 'e'}));
   expect(moved(), 'the one that is gone had no right to it anymore').toEqual(['a/h3.test', 'a/h5.test']);
+  put(claim('h4.test'));
+  expect(moved(), 'the host of a younger one is held, as after a restore').toEqual(['a/h3.test', 'a/h4.test']);
   put(namespace('a', {account: 'evil'}));
   expect(moved(), 'within the plan again').toEqual(['b/other.test']);
 });
@@ -217,7 +230,7 @@ test('an account within its plan is not ranked, and its newest object has a plac
   expect(read).not.toHaveBeenCalled();
 });
 
-test('while the caches are being filled, nobody is ranked', () => {
+test('while the caches are being filled, nobody beyond a plan has a place', () => {
   put(namespace('a'));
   const reads = new Store<KubeObject>({onHandlerError: () => undefined});
   const filling = new Places({
@@ -226,7 +239,8 @@ test('while the caches are being filled, nobody is ranked', () => {
   });
   const all = hosts(2);
   for (const each of all) put(each);
-  expect(all.filter(each => filling.has(each))).toHaveLength(2);
+  expect(all.filter(each => filling.has(each))).toEqual([]);
+  expect(filling.in('a')).toEqual([]);
   expect(filling.refresh('acme')).toBeGreaterThan(0);
   reads.replace(new Map(), '0');
   expect(filling.refresh('acme')).toBe(0);
@@ -265,6 +279,37 @@ test('of 5,000 Domains beyond a plan, each may come and go, but the account is r
   await clock.advance(restMs);
   expect(ranks.refresh('acme')).toBe(0);
   expect(all.filter(each => ranks.has(each)).map(keyOf)).toEqual(['a/h1.test', 'a/h2.test', 'a/h3.test']);
+});
+
+// attack: too-many-projects
+test('all accounts beyond their plans together are ranked a tenth of the time', () => {
+  let nowMs = 0;
+  const ranks = new Places({
+    ...{store: stores.domains, namespaces: stores.namespaces, config, clock: {monotonic: () => nowMs}, reads: []},
+    max: () => 0,
+    holds: () => {
+      nowMs++; // so a pass over one Domain takes 1 ms
+      return false;
+    },
+  });
+  const accounts = Array.from({length: 50}, (_, n) => `account${n}`);
+  for (const account of accounts) {
+    put(namespace(account, {account}));
+    put(domain('h0.test', 0, account));
+    ranks.refresh(account);
+  }
+  let rankedMs = 0;
+  for (let step = 0; step < 20_000; step++) {
+    const before = nowMs;
+    for (const account of accounts) {
+      ranks.touch(account);
+      ranks.refresh(account);
+    }
+    rankedMs += nowMs - before;
+    nowMs += 1;
+  }
+  expect(rankedMs / nowMs).toBeGreaterThan(0.05);
+  expect(rankedMs / nowMs).toBeLessThan(0.1);
 });
 
 function judged(host: string) {

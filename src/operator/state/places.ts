@@ -3,20 +3,26 @@
  * may create any number of objects. So an account that is within its plan is not ranked at all, and one that is beyond
  * it is ranked as a whole after changes, and then rests for many times as long as that took.
  */
+import {isDeepStrictEqual} from 'node:util';
 import type {Clock} from '../../base/clock.ts';
 import type {APIKey} from '../../keys/apikey.ts';
 import {letGoMs} from '../../keys/validity.ts';
-import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
+import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
-import {accountId, accountOf} from '../model/account.ts';
+import {accountId, accountOf, holderOf} from '../model/account.ts';
 import type {OperatorConfig, PlanConfig} from '../model/config.ts';
 import type {CachedProject, Domain, DomainClaim} from '../model/kinds.ts';
 import {accountIn, INDEX, type Stores} from './stores.ts';
 
-/** So an account beyond its plan takes at most a hundredth of a core for each kind. */
+/**
+ * How many times as long as its pass took an account rests: so it takes at most a hundredth of a core for each kind, and
+ * all accounts together take at most a tenth, however many are beyond their plans.
+ */
 const REST = 100;
+const REST_PER_ACCOUNT = 10;
 /** How often to look whether the caches are filled. */
 const FILLING_MS = 1000;
+const NONE: ReadonlySet<string> = new Set();
 
 interface Parts<T extends KubeObject> {
   readonly store: ReadonlyStore<T>;
@@ -80,7 +86,12 @@ export class Places<T extends KubeObject> {
     const {store} = this.#parts;
     const placed = this.#placedIn(namespace);
     if (!placed) return store.byIndex(INDEX.namespace, namespace);
-    return [...placed].filter(key => key.startsWith(`${namespace}/`)).flatMap(key => store.get(key) ?? []);
+    const found: DeepReadonly<T>[] = [];
+    for (const key of placed) {
+      const object = key.startsWith(`${namespace}/`) ? store.get(key) : undefined;
+      if (object) found.push(object);
+    }
+    return found;
   }
 
   /** Something in the account has changed that decides about places. */
@@ -101,10 +112,11 @@ export class Places<T extends KubeObject> {
     if (restMs > 0) return restMs;
     this.#stale.delete(account);
     const placed = this.#rank(account);
-    const endsAt = clock.monotonic();
-    if (placed) this.#ranks.set(account, {placed, restsUntilMs: endsAt + REST * (endsAt - startsAt)});
-    else this.#ranks.delete(account);
     const moved = before ? this.#moved(account, before.placed, placed) : [];
+    const endsAt = clock.monotonic();
+    const rest = Math.max(REST, REST_PER_ACCOUNT * this.#ranks.size);
+    if (placed) this.#ranks.set(account, {placed, restsUntilMs: endsAt + rest * (endsAt - startsAt)});
+    else this.#ranks.delete(account);
     for (const key of moved) for (const handler of this.#onMove) handler(key);
     return 0;
   }
@@ -116,7 +128,7 @@ export class Places<T extends KubeObject> {
     const {own, count} = this.#countIn(account);
     if (own.some(({name, limit}) => name === namespace && count <= limit)) return undefined;
     this.refresh(account);
-    return this.#ranks.get(account)?.placed;
+    return this.#ranks.get(account)?.placed ?? NONE;
   }
 
   #countIn(account: string) {
@@ -135,9 +147,10 @@ export class Places<T extends KubeObject> {
     const limits = new Map(own.map(({name, limit}) => [name, limit]));
     const all = own.flatMap(({name}) => store.byIndex(INDEX.namespace, name));
     const {true: held = [], false: others = []} = Object.groupBy(all, object => `${holds(object, account)}`);
-    const oldest = others
-      .sort(compareAges)
-      .filter(({metadata: {namespace = ''}}, older) => held.length + older < (limits.get(namespace) ?? 0));
+    const places = Math.max(...limits.values()) - held.length;
+    const oldest = oldestOf(others, places).filter(
+      ({metadata: {namespace = ''}}, older) => held.length + older < (limits.get(namespace) ?? 0),
+    );
     return new Set([...held, ...oldest].map(keyOf));
   }
 
@@ -148,6 +161,24 @@ export class Places<T extends KubeObject> {
     const all = own.flatMap(({metadata}) => store.byIndex(INDEX.namespace, metadata.name).map(keyOf));
     return all.filter(key => !before.has(key));
   }
+}
+
+/**
+ * The oldest first. Sorts only a few at a time: a tenant may create any number, with long names that differ only in
+ * their last characters, which takes a second for 50,000 of them.
+ */
+function oldestOf<T extends KubeObject>(all: readonly DeepReadonly<T>[], count: number): DeepReadonly<T>[] {
+  const oldest: DeepReadonly<T>[] = [];
+  if (count <= 0) return oldest;
+  let youngest: DeepReadonly<T> | undefined;
+  for (const object of all) {
+    if (youngest && compareAges(youngest, object) < 0) continue;
+    oldest.push(object);
+    if (oldest.length < 2 * count) continue;
+    oldest.sort(compareAges).length = count;
+    youngest = oldest.at(-1);
+  }
+  return oldest.sort(compareAges).slice(0, count);
 }
 
 /** The name decides between objects of the same second. */
@@ -174,15 +205,13 @@ export function createPlaces(stores: Stores, config: OperatorConfig, clock: Cloc
   const routes = stores.routes.map(({store}) => store);
   const domains = new Places({
     ...{store: stores.domains, namespaces, config, clock, max: ({maxDomains}) => maxDomains, reads: [claims]},
-    holds: ({metadata, spec}, account) => {
-      const holder = claims.get(spec.host)?.spec;
-      return (
-        holder !== undefined && isHeld(holder) && holder.account === account && holder.namespace === metadata.namespace
-      );
-    },
+    holds: ({metadata: {namespace = ''}, spec}, account) =>
+      holderOf(claims.get(spec.host), {id: account}, namespace) === 'us',
   });
-  claims.subscribe(delta => {
-    if (freesPlace(delta)) domains.touch((delta.old ?? delta.object).spec.account);
+  claims.subscribe(({type, object, old = object}) => {
+    const before = type === 'added' ? undefined : holding(old);
+    const now = type === 'deleted' ? undefined : holding(object);
+    if (!isDeepStrictEqual(before, now)) for (const holder of [before, now]) domains.touch(holder?.account);
   });
   return {
     domains,
@@ -202,13 +231,8 @@ export function createPlaces(stores: Stores, config: OperatorConfig, clock: Cloc
   };
 }
 
-function isHeld({releasedAt, project}: DeepReadonly<DomainClaim['spec']>): boolean {
-  return releasedAt === undefined && project === undefined;
-}
-
-/** The holder has lost or released the host. */
-function freesPlace({type, object, old = object}: Delta<DomainClaim>): boolean {
-  if (!isHeld(old.spec)) return false;
-  const isSame = old.spec.account === object.spec.account && old.spec.namespace === object.spec.namespace;
-  return type === 'deleted' || !isHeld(object.spec) || !isSame;
+/** Undefined if the host is released, or is a default host. */
+function holding({spec}: DeepReadonly<DomainClaim>) {
+  const {account, namespace, releasedAt, project} = spec;
+  return releasedAt === undefined && project === undefined ? {account, namespace} : undefined;
 }

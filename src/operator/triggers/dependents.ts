@@ -1,6 +1,7 @@
 /**
  * Which Projects and Domains a change to a Service or a Project concerns: only those that have a place in the plan,
- * because a tenant may create any number of others, about which nothing but the plan says anything.
+ * because a tenant may create any number of others, about which nothing but the plan says anything. Each function looks
+ * at all that have a place, so at the start, when every object is requeued anyway, nothing calls them.
  */
 import {keyOf} from '../../runtime/kube/object.ts';
 import type {Operator} from '../state/context.ts';
