@@ -25,6 +25,11 @@ export class AcmeError extends Error {
     this.status = status;
     this.retryAfterMs = retryAfterMs;
   }
+
+  /** A server that fails may use any type, except for that of a limit. */
+  get isOutage(): boolean {
+    return this.status >= 500 && this.problem.type !== 'rateLimited';
+  }
 }
 
 /** The CA gave no answer that can be used. It may have done what it was asked to do. */

@@ -56,6 +56,7 @@ export interface CaRequestSeen {
  * - `answer`: it is not forwarded, but gets this status, headers, and body, with a fresh nonce.
  * - `reset`: it is not forwarded, and the connection is closed.
  * - `lost`: the CA acts on it, but the connection is closed without its answer.
+ * - `held`: the CA acts on it, but its answer waits for the promise.
  * - `silence`: no answer, ever.
  * - `stalled`: the head of the real answer and half of its body.
  * - `endless headers`, `endless body`, `slow body`: an answer of that kind, until the client goes away.
@@ -67,6 +68,7 @@ export type CaFault =
       readonly headers?: Readonly<Record<string, string | string[]>>;
       readonly body?: string;
     }
+  | {readonly kind: 'held'; readonly until: Promise<unknown>}
   | {
       readonly kind: 'reset' | 'lost' | 'silence' | 'stalled' | 'endless headers' | 'endless body' | 'slow body';
     };
@@ -83,7 +85,7 @@ export interface CaSwitches {
   down?: boolean | undefined;
   /**
    * As Boulder: a new order of an account for the names and the profile of one that is pending or ready is that order.
-   * Its state is the last one that the proxy saw.
+   * Its state is the last one that the proxy saw; it is no longer open once its authorization is deactivated.
    */
   reuseOrders?: boolean | undefined;
   /** How long an order that was finalized is `processing` before it becomes what the CA made of it. */
@@ -183,9 +185,10 @@ class Handler {
     const reply = await this.#upstream.forward(incoming, body);
     this.#resources.learn(request, reply);
     this.#orders.learn(request, reply);
-    if (fault?.kind === 'lost') return void response.destroy();
     const delayed = this.#orders.processing(request, reply, this.#switches.processingMs ?? 0);
     const sent = this.#switches.rewrite?.(request, delayed) ?? delayed;
+    if (fault?.kind === 'lost') return void response.destroy();
+    if (fault?.kind === 'held') await fault.until;
     if (fault?.kind !== 'stalled') return void send(response, sent, incoming.method);
     response.writeHead(sent.status, {...endToEnd(sent.headers), 'content-length': Buffer.byteLength(sent.body)});
     response.write(sent.body.slice(0, sent.body.length / 2));
@@ -241,7 +244,7 @@ function* endlessly(text: string): Generator<string> {
 }
 
 function isForwarded({kind}: CaFault): boolean {
-  return kind === 'lost' || kind === 'stalled';
+  return kind === 'lost' || kind === 'held' || kind === 'stalled';
 }
 
 function send(response: ServerResponse, {status, headers, body}: CaReply, method = ''): void {
@@ -306,6 +309,7 @@ class Orders {
 
   learn(request: CaRequestSeen, {status, headers, body}: CaReply): void {
     if (status >= 300) return;
+    if (request.payload.status === 'deactivated') this.#close(request.path);
     const {location} = headers;
     const path = request.resource === 'newOrder' && location ? new URL(location).pathname : this.#pathOf(request);
     if (path === undefined) return;
@@ -314,6 +318,13 @@ class Orders {
     const {finalize} = parse(body);
     if (typeof finalize === 'string') this.#byFinalize.set(new URL(finalize).pathname, path);
     if (request.resource === 'finalize') this.#finalizedAt.set(path, performance.now());
+  }
+
+  #close(authorization: string): void {
+    for (const order of this.#orders.values()) {
+      const urls = listOf(parse(order.body).authorizations);
+      if (urls.some(url => new URL(String(url)).pathname === authorization)) order.body = '';
+    }
   }
 
   reused(request: CaRequestSeen): CaFault | undefined {

@@ -25,7 +25,7 @@ export function reconcileFormerHolder(operator: Operator): Reconcile {
     try {
       if (account) await deactivate(account, issuance, signal);
     } catch (error) {
-      if (error instanceof CaUnreachable) return retry(error);
+      if (error instanceof CaUnreachable || error instanceof AcmeError) return retry(error);
       throw error;
     }
     logger.debug({host}, 'Deactivated the authorization of a former holder.');
@@ -45,6 +45,7 @@ async function deactivate(
     if (url !== undefined) await client.deactivateAuthorization(uri, url, signal);
   } catch (error) {
     // The CA no longer knows it, or it is no longer valid: there is nothing to deactivate.
-    if (!(error instanceof AcmeError) || error.problem.type === 'rateLimited') throw error;
+    const isFinal = error instanceof AcmeError && !error.isOutage && error.problem.type !== 'rateLimited';
+    if (!isFinal) throw error;
   }
 }

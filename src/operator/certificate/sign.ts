@@ -230,6 +230,7 @@ async function solve(signing: Signing, claim: DeepReadonly<DomainClaim>, order: 
       await pend(context, request, `Waiting to answer the CA's challenge: ${trouble}.`);
       return after(WAIT_MS);
     }
+    if (!(await confirmed(signing))) return done();
     await account.client.acceptChallenge(account.uri, challenge.url, signal);
   }
   attempt.accepted = {order: order.url, atMs: clock.monotonic()};

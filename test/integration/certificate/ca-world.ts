@@ -15,7 +15,12 @@ import {RELEASE} from '../../support/install.ts';
 import type {OperatorProcess} from '../../support/operator-process.ts';
 import {type Pebble, type PebbleOptions, startPebble} from '../../support/pebble.ts';
 import {startWebhook} from '../approval/webhook.ts';
-import {installIngressClass, type OperatorWorld, startOperatorWorld} from '../operator/operator-world.ts';
+import {
+  installIngressClass,
+  type OperatorWorld,
+  type OperatorWorldOptions,
+  startOperatorWorld,
+} from '../operator/operator-world.ts';
 
 const RESPONDER = join(import.meta.dirname, '../../../src/bin/challenges.ts');
 const CONFIG_MAP = resourceType<KubeObject & {data?: Record<string, string>}>('v1', 'ConfigMap', 'configmaps');
@@ -25,15 +30,22 @@ export interface CaWorld extends OperatorWorld {
   readonly pebble: Pebble;
   /** Between the operator and Pebble. */
   readonly proxy: CaProxy;
-  /** Starts an operator that uses the CA. */
-  startSigner(name: string, changes?: Readonly<Record<string, unknown>>): Promise<OperatorProcess>;
+  /** Starts an operator that uses the CA. `through`: the kubeconfig of a proxy to the API server. */
+  startSigner(name: string, changes?: Readonly<Record<string, unknown>>, through?: string): Promise<OperatorProcess>;
   /** Applies the ACMEIssuer with these changes. */
-  applyIssuer(spec?: Partial<ACMEIssuer['spec']>): Promise<void>;
+  applyIssuer(spec?: Partial<ACMEIssuer['spec']>, name?: string): Promise<void>;
+  /** The section of the operator's configuration with these changes of the leader election. */
+  electing(changes: object): {readonly controller: object};
+  /** The section of the operator's configuration that uses it. */
+  certificatesBy(issuer?: string): object;
   readonly responder: {stop(): Promise<void>; start(): Promise<void>};
 }
 
-export async function startCaWorld(options: PebbleOptions = {}): Promise<CaWorld> {
-  const world = await startOperatorWorld({operatorApproves: true});
+export async function startCaWorld(
+  options: PebbleOptions = {},
+  operator: Pick<OperatorWorldOptions, 'program'> = {},
+): Promise<CaWorld> {
+  const world = await startOperatorWorld({operatorApproves: true, ...operator});
   await world.certManager.installCrds();
   const webhook = await startWebhook(world.api, world.folder);
   await world.certManager.start();
@@ -60,37 +72,40 @@ export async function startCaWorld(options: PebbleOptions = {}): Promise<CaWorld
     await until('the responder is up', async () => (await fetch(`http://127.0.0.1:${operationsPort}/healthz`)).ok);
   };
   await start();
-  const applyIssuer = async (spec: Partial<ACMEIssuer['spec']> = {}) => {
+  const applyIssuer = async (spec: Partial<ACMEIssuer['spec']> = {}, name = ISSUER_NAME) => {
     const caBundle = Buffer.from(proxy.trust).toString('base64');
     await world.client.apply(ACME_ISSUER, {
       apiVersion: 'nameplate.dev/v1alpha1',
       kind: 'ACMEIssuer',
-      metadata: {name: ISSUER_NAME},
+      metadata: {name},
       ...{spec: {server: proxy.directory, caBundle, contact: ['ops@example.com'], ...spec}},
     });
   };
   await world.history.follow(ACME_ISSUER);
   await applyIssuer();
+  const certificatesBy = (name = ISSUER_NAME) => ({
+    ...(world.config.certificates as object),
+    issuerRef: {name, kind: 'ACMEIssuer', group: 'nameplate.dev'},
+    acme: {challenges: {addresses: [`127.0.0.1:${port}`]}},
+  });
   return {
     ...world,
     pebble,
     proxy,
     applyIssuer,
+    certificatesBy,
+    electing: changes => {
+      const {leaderElection} = world.config.controller as {leaderElection: object};
+      return {controller: {leaderElection: {...leaderElection, ...changes}}};
+    },
     responder: {
       start,
       stop: async () => {
         await responder?.stop();
       },
     },
-    startSigner: (name, changes = {}) =>
-      world.startOperator(name, {
-        certificates: {
-          ...(world.config.certificates as object),
-          issuerRef: {name: ISSUER_NAME, kind: 'ACMEIssuer', group: 'nameplate.dev'},
-          acme: {challenges: {addresses: [`127.0.0.1:${port}`]}},
-        },
-        ...changes,
-      }),
+    startSigner: (name, changes = {}, through = undefined) =>
+      world.startOperator(name, {certificates: certificatesBy(), ...changes}, through),
     stop: async () => {
       await Promise.all([responder?.kill(), webhook.kill()]);
       await proxy.stop();

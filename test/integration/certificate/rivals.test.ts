@@ -1,0 +1,105 @@
+/**
+ * Two who would use one order: the former and the next holder of a host. The CA has the manners of Boulder: it returns an
+ * open order again, and reuses a valid authorization.
+ */
+import {createPrivateKey} from 'node:crypto';
+import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
+import {AcmeClient} from '../../../src/acme/client.ts';
+import {routeName} from '../../../src/operator/model/derived-names.ts';
+import * as kinds from '../../../src/operator/model/kinds.ts';
+import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import {until} from '../../cluster/wait.ts';
+import {type CaResource, refusal} from '../../support/ca-proxy.ts';
+import {RELEASE} from '../../support/install.ts';
+import {newDomainTenant} from '../operator/domain-tenant.ts';
+import {type CaWorld, ISSUER_NAME, startCaWorld} from './ca-world.ts';
+import {countOrders, isOf, publishedTo, waitingTenant} from './orders.ts';
+
+const PATIENCE = {timeoutMs: 60_000};
+const signal = new AbortController().signal;
+
+let world: CaWorld;
+let orders: ReturnType<typeof countOrders>;
+
+beforeAll(async () => {
+  world = await startCaWorld({env: {PEBBLE_AUTHZREUSE: '100'}});
+  await world.startSigner('signer');
+}, 240_000);
+afterAll(() => world?.stop());
+beforeEach(() => {
+  world.proxy.switches.reuseOrders = true;
+  orders = countOrders(world);
+});
+afterEach(() => {
+  delete world.proxy.switches.fault;
+});
+
+/** The CA acts on the first request of each of these kinds for the host, and answers it when the function is called. */
+function holdFirst(...wanted: readonly (readonly [CaResource, string])[]) {
+  const {promise, resolve: answer} = Promise.withResolvers<void>();
+  const held = new Set<number>();
+  world.proxy.switches.fault = request => {
+    const index = wanted.findIndex(([resource, host]) => isOf(resource, request, host));
+    if (index === -1 || held.has(index)) return undefined;
+    held.add(index);
+    return {kind: 'held', until: promise};
+  };
+  const areHeld = (count: number) => until(`${count} answers are held`, () => held.size === count, PATIENCE);
+  return {answer, areHeld};
+}
+
+function accepted(): number {
+  return world.proxy.seen.filter(({resource}) => resource === 'challenge').length;
+}
+
+/** What the CA says of an authorization, to the platform's account. */
+async function statusOf(authorization: string): Promise<string> {
+  const secret = await world.client.get(kinds.SECRET, {namespace: RELEASE.namespace, name: 'nameplate-acme-account'});
+  const {'account.key': pem = ''} = (secret as KubeObject & {data?: Record<string, string>}).data ?? {};
+  const client = new AcmeClient({
+    ...{directory: world.proxy.directory, caBundle: world.proxy.trust, timeoutMs: 10_000, userAgent: 'nameplate-test'},
+    key: createPrivateKey(Buffer.from(pem, 'base64')),
+  });
+  const account = world.history.get(kinds.ACME_ISSUER, ISSUER_NAME)?.status?.accountURI ?? '';
+  const {status} = await client.authorization(account, authorization, signal);
+  await client.close();
+  return status;
+}
+
+// attack: stale-order
+test.each(['newOrder', 'authorization', 'challenge', 'finalize', 'certificate'] as const)(
+  'a host that moves to another account before the answer to %s gives its former holder nothing, and is validated again',
+  async resource => {
+    const {tenant: former, host} = await waitingTenant(world, `from-${resource.toLowerCase()}`);
+    const next = await newDomainTenant(world, `to-${resource.toLowerCase()}`);
+    const {answer, areHeld} = holdFirst([resource, host]);
+    const {fault} = world.proxy.switches;
+    let refused = 0;
+    world.proxy.switches.fault = request => {
+      if (request.payload.status !== 'deactivated') return fault?.(request);
+      return refused++ === 0 ? refusal(503, 'serverInternal', 'later') : undefined;
+    };
+    await former.createRecords(host);
+    await areHeld(1);
+    const acceptedBefore = accepted();
+    await next.deployedProject({primary: host});
+    await next.createRecords(host);
+    await until('the host has moved', () => next.claim(host)?.spec.namespace === next.namespace, PATIENCE);
+    answer();
+    await next.becomesLive(host);
+
+    expect(publishedTo(former)).toEqual([]);
+    expect(world.history.get(kinds.SECRET, `${former.namespace}/${routeName(former.namespace, host)}`)).toBeUndefined();
+    expect(publishedTo(next)).toHaveLength(1);
+    expect(accepted()).toBe(acceptedBefore + 1);
+    const [first = [], ...later] = orders.created(host);
+    if (resource === 'newOrder') {
+      expect(later).toEqual([]); // it was not recorded, and proved nothing
+    } else {
+      expect(later).toHaveLength(1);
+      expect(await statusOf(first[0] ?? '')).toBe('deactivated');
+      expect(refused).toBeGreaterThan(1);
+    }
+  },
+  120_000,
+);
