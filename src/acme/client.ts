@@ -6,6 +6,7 @@
  * may give, or with the reason of its signal.
  */
 import type {KeyObject} from 'node:crypto';
+import type {Dispatcher} from 'undici';
 import {type Clock, systemClock} from '../base/clock.ts';
 import {abortable} from '../base/deadline.ts';
 import {sharedCall} from '../base/shared-call.ts';
@@ -26,6 +27,8 @@ export interface AcmeSettings {
   /** For each request. */
   readonly timeoutMs: number;
   readonly userAgent: string;
+  /** Signed requests pass it. It may refuse to send them. */
+  readonly gate?: Dispatcher.DispatcherComposeInterceptor | undefined;
   readonly clock?: Clock | undefined;
 }
 

@@ -8,6 +8,8 @@ interface ConnectionSettings {
   readonly caBundle?: string | undefined;
   readonly timeoutMs: number;
   readonly userAgent: string;
+  /** Signed requests pass it. It may refuse to send them. */
+  readonly gate?: Dispatcher.DispatcherComposeInterceptor | undefined;
 }
 
 export interface CaRequest {
@@ -41,6 +43,7 @@ export class CaConnection {
   readonly #host: string;
   /** Of one origin, so a request cannot leave it. */
   readonly #pool: Pool;
+  readonly #gated: Dispatcher;
 
   constructor(directory: URL, settings: ConnectionSettings) {
     this.#settings = settings;
@@ -57,6 +60,7 @@ export class CaConnection {
       headersTimeout: 0, // Each request has its own deadline.
       bodyTimeout: 0,
     });
+    this.#gated = settings.gate ? this.#pool.compose(settings.gate) : this.#pool;
   }
 
   /** A URL that the CA sent, or that somebody stored. `base`: what a relative one is relative to. */
@@ -90,7 +94,8 @@ export class CaConnection {
   }
 
   async #exchange({method, url, body, accept}: CaRequest, signal: AbortSignal): Promise<CaAnswer> {
-    const response = await this.#pool.request({
+    const response = await (method === 'POST' ? this.#gated : this.#pool).request({
+      origin: this.#origin,
       method,
       path: `${url.pathname}${url.search}`,
       headers: {

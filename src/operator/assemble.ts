@@ -99,7 +99,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     scheduler,
     prober,
     orderSchedule: new OrderSchedule(),
-    accounts: new CaAccounts(clock, parts.userAgent),
+    accounts: new CaAccounts(clock, parts.userAgent, client.writeGate('request to a CA')),
     responders: new Responders({...config.certificates.acme.challenges, namespace, clock}),
     earlyRenewals: new Set(),
     namespace,

@@ -3,6 +3,7 @@ import type {KeyObject} from 'node:crypto';
 import {AcmeClient} from '../../acme/client.ts';
 import type {Clock} from '../../base/clock.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {RequestGate} from '../../runtime/kube/transport.ts';
 import type {ACMEIssuer} from '../model/kinds.ts';
 
 /** For each request to a CA. */
@@ -33,11 +34,14 @@ interface Known {
 export class CaAccounts {
   readonly #clock: Clock;
   readonly #userAgent: string;
+  readonly #gate: RequestGate;
   readonly #known = new Map<string, Known>();
 
-  constructor(clock: Clock, userAgent: string) {
+  /** `gate`: only the leader may change anything at a CA. */
+  constructor(clock: Clock, userAgent: string, gate: RequestGate) {
     this.#clock = clock;
     this.#userAgent = userAgent;
+    this.#gate = gate;
   }
 
   /** The client for the issuer, whether or not its account exists yet. */
@@ -54,6 +58,7 @@ export class CaAccounts {
       caBundle: caBundle === undefined ? undefined : Buffer.from(caBundle, 'base64').toString(),
       timeoutMs: TIMEOUT_MS,
       userAgent: this.#userAgent,
+      gate: this.#gate,
     });
     this.#known.set(name, {server, caBundle, thumbprint, client, restsUntilMs: Number.NEGATIVE_INFINITY});
     return client;

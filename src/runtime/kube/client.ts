@@ -9,7 +9,7 @@ import type {
   WriteGate,
   WriteRecord,
 } from './calls.ts';
-import {type ApiStatus, isNotFound, TooLargeError} from './errors.ts';
+import {type ApiStatus, FencedError, isNotFound, TooLargeError} from './errors.ts';
 import {
   apiVersionOf,
   type DeepReadonly,
@@ -22,6 +22,7 @@ import {
   type ResourceType,
 } from './object.ts';
 import {collectionPath, objectPath, queryString, selectorParameters} from './paths.ts';
+import {type RequestGate, startGate} from './transport.ts';
 import {LineSplitter, parseWatchEvent} from './watch-stream.ts';
 
 const DEFAULT_PAGE_SIZE = 500;
@@ -211,6 +212,11 @@ export class KubeClient {
   /** From now on, every write must pass the gate, also through derived clients. */
   setWriteGate(gate: WriteGate): void {
     this.#connection.gate = gate;
+  }
+
+  /** Requests to other servers pass the gate through this interceptor. One that may not be sent rejects. */
+  writeGate(call: string): RequestGate {
+    return startGate(() => (this.#connection.gate() > 0 ? undefined : new FencedError(call)));
   }
 
   /**

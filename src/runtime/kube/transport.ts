@@ -18,6 +18,7 @@ export interface HttpCall {
 }
 
 export type HttpResponse = Dispatcher.ResponseData;
+export type RequestGate = Dispatcher.DispatcherComposeInterceptor;
 
 interface Connections {
   readonly tls: TlsMaterial;
@@ -85,7 +86,7 @@ export class Transport {
 
   #request(dispatcher: Dispatcher, call: HttpCall, headers: Credentials['headers']): Promise<HttpResponse> {
     const {mayStart, idleTimeoutMs} = call;
-    return (mayStart ? dispatcher.compose(gate(mayStart)) : dispatcher).request({
+    return (mayStart ? dispatcher.compose(startGate(mayStart)) : dispatcher).request({
       origin: this.#origin,
       path: this.#basePath + call.path,
       method: call.method,
@@ -133,7 +134,7 @@ function isTimeout(error: unknown): boolean {
 }
 
 /** undici calls `onRequestStart` synchronously before it writes the request, after any wait for a free connection. */
-function gate(mayStart: () => Error | undefined): Dispatcher.DispatcherComposeInterceptor {
+export function startGate(mayStart: () => Error | undefined): RequestGate {
   return dispatch => (options, handler) =>
     dispatch(options, {
       onRequestStart: (controller, context) => {

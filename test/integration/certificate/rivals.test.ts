@@ -1,6 +1,6 @@
 /**
- * Two who would use one order: the former and the next holder of a host. The CA has the manners of Boulder: it returns an
- * open order again, and reuses a valid authorization.
+ * Two who would use one order: the former and the next holder of a host, and two operators that both believe they lead.
+ * The CA has the manners of Boulder: it returns an open order again, and reuses a valid authorization.
  */
 import {createPrivateKey} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
@@ -11,7 +11,9 @@ import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {type CaResource, refusal} from '../../support/ca-proxy.ts';
 import {RELEASE} from '../../support/install.ts';
-import {newDomainTenant} from '../operator/domain-tenant.ts';
+import type {OperatorProcess} from '../../support/operator-process.ts';
+import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
+import {type FaultProxy, startFaultProxy} from '../runtime/fault-proxy.ts';
 import {type CaWorld, ISSUER_NAME, startCaWorld} from './ca-world.ts';
 import {countOrders, isOf, publishedTo, waitingTenant} from './orders.ts';
 
@@ -103,3 +105,63 @@ test.each(['newOrder', 'authorization', 'challenge', 'finalize', 'certificate'] 
   },
   120_000,
 );
+
+function expectOneOrder(tenant: DomainTenant, host: string): void {
+  expect(orders.created(host), host).toHaveLength(1);
+  expect(tenant.claim(host)?.spec.orders, host).toHaveLength(1);
+  expect(tenant.claim(host)?.spec.failures ?? [], host).toEqual([]);
+}
+
+/** The API server's answer about the claim, once the order is admitted, arrives when the promise has resolved. */
+function holdConfirmation(api: FaultProxy, host: string, confirmed: Promise<void>): () => boolean {
+  let [isAdmitted, isHeld] = [false, false];
+  api.intercept = ({method, path}) => {
+    if (!path.endsWith(`/domainclaims/${host}`) || isHeld) return undefined;
+    if (method === 'PUT') isAdmitted = true;
+    if (method !== 'GET' || !isAdmitted) return undefined;
+    isHeld = true;
+    return {kind: 'hold', until: confirmed};
+  };
+  return () => isHeld;
+}
+
+test('a leader that stands still during its orders, and wakes up after another one has finished them, changes nothing', async () => {
+  await world.operator().stop();
+  const brief = world.electing({leaseDurationSeconds: 6, renewDeadlineSeconds: 4});
+  const api = await startFaultProxy(world.api, {kubeconfig: world.kubeconfig});
+  const first = await world.startSigner('still', brief, api.kubeconfig);
+  const second = await world.startSigner('successor', brief);
+  const leads = async (operator: OperatorProcess) => (await operator.metric('leader_election_master_status')) === 1;
+  await until('the first one leads', () => leads(first), PATIENCE);
+  const [confirming, ordering, finalizing] = [
+    await waitingTenant(world, 'confirming'),
+    await waitingTenant(world, 'ordering'),
+    await waitingTenant(world, 'finalizing'),
+  ];
+  const all = [confirming, ordering, finalizing];
+  const {answer, areHeld} = holdFirst(['finalize', finalizing.host], ['newOrder', ordering.host]);
+  await finalizing.tenant.createRecords(finalizing.host);
+  await areHeld(1);
+  await ordering.tenant.createRecords(ordering.host);
+  await areHeld(2);
+  const {promise: confirmed, resolve: confirm} = Promise.withResolvers<void>();
+  const isConfirming = holdConfirmation(api, confirming.host, confirmed);
+  await confirming.tenant.createRecords(confirming.host);
+  await until('it reads the claim to place the order', isConfirming, PATIENCE);
+  const resume = first.pause();
+  try {
+    await until('the second one leads', () => leads(second), PATIENCE);
+    for (const {tenant, host} of all) await tenant.becomesLive(host);
+    answer();
+    confirm();
+  } finally {
+    resume();
+  }
+  expect(await first.exited).toBe(1);
+  await api.stop();
+  for (const {tenant, host} of all) {
+    await tenant.becomesLive(host);
+    expectOneOrder(tenant, host);
+    expect(publishedTo(tenant)).toHaveLength(1);
+  }
+}, 180_000);
