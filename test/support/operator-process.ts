@@ -53,11 +53,13 @@ export interface OperatorProcess {
 
 /**
  * Bundles the operator into one file, as it ships, and returns its path. As `program`, it starts several times faster
- * than the source.
+ * than the source. `clock`: the file of a module that takes the place of src/base/clock.ts.
  */
-export async function bundleOperator(folder: string): Promise<string> {
+export async function bundleOperator(folder: string, clock?: string): Promise<string> {
   const file = join(folder, 'operator.mjs');
-  await build({...ONE_FILE, input: SOURCE, output: {file, format: 'esm', codeSplitting: false}});
+  const resolveId = (source: string) => (clock !== undefined && source.endsWith('/base/clock.ts') ? clock : undefined);
+  const plugins = [{name: 'clock', resolveId}];
+  await build({...ONE_FILE, plugins, input: SOURCE, output: {file, format: 'esm', codeSplitting: false}});
   return file;
 }
 

@@ -19,6 +19,13 @@ export interface CaAccount {
   readonly uri: string;
 }
 
+interface Trouble {
+  readonly sinceMs: number;
+  readonly why: string;
+  /** When somebody asks the CA again, on the monotonic clock. */
+  readonly againMs: number;
+}
+
 interface Known {
   readonly server: string;
   readonly caBundle: string | undefined;
@@ -28,7 +35,7 @@ interface Known {
   /** Until when no order is placed, on the monotonic clock. */
   restsUntilMs: number;
   /** Since when the CA has not answered, on the wall clock, and why. */
-  trouble?: {readonly sinceMs: number; readonly why: string};
+  trouble?: Trouble;
 }
 
 export class CaAccounts {
@@ -91,15 +98,17 @@ export class CaAccounts {
     return Math.max(0, (this.#known.get(name)?.restsUntilMs ?? 0) - this.#clock.monotonic());
   }
 
-  /** The failure of the last request; undefined: the CA answered. */
-  report(name: string, why: string | undefined): void {
+  /** The failure of the last request; undefined: the CA answered. `againInMs`: when the caller asks again. */
+  report(name: string, why: string | undefined, againInMs = 0): void {
     const known = this.#known.get(name);
     if (!known) return;
+    const {trouble} = known;
+    const againMs = Math.max(trouble?.againMs ?? 0, this.#clock.monotonic() + againInMs);
     if (why === undefined) delete known.trouble;
-    else known.trouble = {sinceMs: known.trouble?.sinceMs ?? this.#clock.now(), why};
+    else known.trouble = {sinceMs: trouble?.sinceMs ?? this.#clock.now(), why, againMs};
   }
 
-  troubleOf(name: string): Known['trouble'] {
+  troubleOf(name: string): Trouble | undefined {
     return this.#known.get(name)?.trouble;
   }
 }

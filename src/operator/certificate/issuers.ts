@@ -4,6 +4,7 @@ import {AcmeError, CaUnreachable} from '../../acme/errors.ts';
 import {type DecidedCondition, settleConditions, timestamp} from '../../api/conditions.ts';
 import type {ACMEIssuerStatus} from '../../api/generated/acmeissuer.ts';
 import {GROUP} from '../../api/names.ts';
+import {DeadlineError, withDeadline} from '../../base/deadline.ts';
 import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
@@ -18,8 +19,10 @@ import {AccountKeyError, accountKeyOf} from './account-key.ts';
 import {IssuerReady, Reachable} from './issuer-conditions.ts';
 import {placedOrders} from './order-history.ts';
 
-/** How often the CA's directory is read, and the budget in the status updated, if nothing else happens. */
-const CHECK_MS = 60_000;
+/** How often the CA's directory is read, and the budget in the status updated. */
+const CHECK_MS = 30_000;
+/** For the directory: an outage must show within a minute. */
+const CHECK_TIMEOUT_MS = 10_000;
 /** After a failure. */
 const RETRY_MS = 15_000;
 const BUDGET_MS = 10_000;
@@ -40,7 +43,9 @@ export function reconcileIssuer(operator: Operator): Reconcile {
       return done();
     }
     const account = await ensureAccount(context, issuer);
-    const isDue = clock.monotonic() - (checkedAtMs.get(name) ?? Number.NEGATIVE_INFINITY) >= CHECK_MS;
+    // A directory may be answered although orders are not: whoever noticed will ask again.
+    const dueMs = Math.max((checkedAtMs.get(name) ?? Number.NEGATIVE_INFINITY) + CHECK_MS, againMs(accounts, name));
+    const isDue = clock.monotonic() >= dueMs;
     if (account.isOpen && isDue) {
       checkedAtMs.set(name, clock.monotonic());
       await checkReachable(context, name);
@@ -119,12 +124,19 @@ async function bindingKey(
   return /^[A-Za-z0-9_-]+=*$/.test(text) ? Buffer.from(text, 'base64url') : undefined;
 }
 
+function againMs(accounts: Operator['accounts'], name: string): number {
+  const {againMs: ms} = accounts.troubleOf(name) ?? {};
+  return ms === undefined ? Number.NEGATIVE_INFINITY : ms + CHECK_MS;
+}
+
 async function checkReachable({accounts, signal}: Context, name: string): Promise<void> {
+  const client = accounts.get(name)?.client;
+  if (!client) return;
   try {
-    await accounts.get(name)?.client.directory(signal);
+    await withDeadline(CHECK_TIMEOUT_MS, signal, deadline => client.directory(deadline));
     accounts.report(name, undefined);
   } catch (error) {
-    if (!(error instanceof AcmeError || error instanceof CaUnreachable)) throw error;
+    if (!(error instanceof AcmeError || error instanceof CaUnreachable || error instanceof DeadlineError)) throw error;
     accounts.report(name, error.message);
   }
 }

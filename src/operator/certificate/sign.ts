@@ -36,6 +36,8 @@ import {lastOrderMs} from './order-history.ts';
 const POLL: BackoffPolicy = {initialMs: 250, maxMs: 5_000, factor: 1.5, jitter: 0};
 /** After a failure of the CA or the network, if the CA does not say. */
 const RETRY: BackoffPolicy = {initialMs: 1_000, maxMs: 30_000, factor: 2, jitter: 0.5};
+/** A CA that is down does not know until when: whatever it says, it is asked again after this time. */
+const MAX_OUTAGE_MS = 300_000;
 /** A challenge that was accepted is accepted again after this time: the CA may have lost the first request. */
 const ACCEPT_MS = 60_000;
 /** How often to look whether the replicas of `challenges` answer, or whether the account exists. */
@@ -66,6 +68,8 @@ interface Attempt {
   polls: number;
   /** Of the open order, when its challenge was accepted, on the monotonic clock. */
   accepted?: {readonly order: string; readonly atMs: number};
+  /** When the CA last did not answer, on the monotonic clock. */
+  outageMs?: number;
 }
 
 interface Signing {
@@ -125,8 +129,10 @@ export function reconcileSigning(operator: Operator): Reconcile {
       accounts.report(issuerName, undefined);
       return outcome;
     } catch (error) {
+      if (error instanceof CaUnreachable || (error instanceof AcmeError && error.isOutage)) {
+        return await onOutage(signing, error);
+      }
       if (error instanceof AcmeError) return await onProblem(signing, claim, error, ms => limited.set(domain, ms));
-      if (error instanceof CaUnreachable) return await onOutage(signing, error);
       throw error;
     }
   };
@@ -311,9 +317,10 @@ async function pollOrGiveUp(
   askedMs: number | undefined,
 ): Promise<Outcome> {
   const {knownSince, clock} = signing.context;
+  const {outageMs = Number.NEGATIVE_INFINITY} = signing.attempt;
   const placedMs = lastOrderMs(claim) ?? clock.now();
   const leftMs = knownSince.leftMs(`order ${claim.spec.issuance?.order}`, placedMs, ORDER_MS);
-  if (leftMs > 0) return poll(signing, askedMs);
+  if (leftMs > 0 || clock.monotonic() - outageMs < ORDER_MS) return poll(signing, askedMs);
   return await fail(signing, claim, {type: 'timeout', detail: 'the CA has not finished the order within an hour'});
 }
 
@@ -352,8 +359,7 @@ async function onProblem(
   const {name} = issuer.metadata;
   const isPlaced = claim.spec.issuance?.order !== undefined;
   if (problem.type === 'accountDoesNotExist') accounts.forget(name); // reconcileIssuer creates it again
-  // A server that fails may use any type.
-  if (PERMANENT.has(problem.type) && error.status < 500) return await fail(signing, claim, problem);
+  if (PERMANENT.has(problem.type)) return await fail(signing, claim, problem);
   if (isPlaced && (GONE.has(error.status) || FORGOTTEN.has(problem.type))) {
     await record(context, claim, abandoned(claim.spec));
     return done();
@@ -369,9 +375,13 @@ async function onProblem(
   return after(ms);
 }
 
-async function onOutage({context, request, issuer, attempt}: Signing, error: CaUnreachable): Promise<Outcome> {
-  const ms = heldFor(attempt, error.retryAfterMs);
-  context.accounts.report(issuer.metadata.name, error.message);
+async function onOutage(
+  {context, request, issuer, attempt}: Signing,
+  error: CaUnreachable | AcmeError,
+): Promise<Outcome> {
+  const ms = Math.min(heldFor(attempt, error.retryAfterMs), MAX_OUTAGE_MS);
+  if (error instanceof CaUnreachable) context.accounts.report(issuer.metadata.name, error.message, ms);
+  attempt.outageMs = context.clock.monotonic();
   attempt.heldUntilMs = context.clock.monotonic() + ms;
   await pend(context, request, `The CA does not answer: ${error.message}. Nameplate keeps trying.`);
   return after(ms);
