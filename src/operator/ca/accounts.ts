@@ -32,6 +32,8 @@ interface Known {
   readonly thumbprint: string;
   readonly client: AcmeClient;
   uri?: string;
+  /** The CA no longer has the account. */
+  isLost?: boolean;
   /** Until when no order is placed, on the monotonic clock. */
   restsUntilMs: number;
   /** Since when the CA has not answered, on the wall clock, and why. */
@@ -74,10 +76,22 @@ export class CaAccounts {
   /** The account exists. */
   open(name: string, uri: string): void {
     const known = this.#known.get(name);
-    if (known) known.uri = uri;
+    if (known) Object.assign(known, {uri, isLost: false});
   }
 
-  /** The CA no longer has the account, or the issuer is gone. */
+  /** The CA no longer has the account, whatever the issuer's status says: there must be another one. */
+  lose(name: string): void {
+    const known = this.#known.get(name);
+    if (!known) return;
+    delete known.uri;
+    known.isLost = true;
+  }
+
+  isLost(name: string): boolean {
+    return this.#known.get(name)?.isLost ?? false;
+  }
+
+  /** The issuer is gone. */
   forget(name: string): void {
     void this.#known.get(name)?.client.close();
     this.#known.delete(name);

@@ -13,11 +13,15 @@ export const IssuerReady = {
   yes: (uri: string) => ready('True', 'AccountReady', `The platform's account at the CA is ${uri}.`),
   unreachable: (why: string) =>
     ready('False', 'CaUnreachable', `The CA does not answer: ${why}. Check spec.server and the network. ${RETRY}`),
-  refused: (why: string) =>
-    ready('False', 'AccountRefused', `The CA refuses the platform's account: ${why}. Fix the cause. ${RETRY}`),
+  refused: (why: string, todo = 'Fix the cause.') =>
+    ready(
+      'False',
+      'AccountRefused',
+      `The CA refuses the platform's account: ${why.replace(/[.\s]+$/, '')}. ${todo} ${RETRY}`,
+    ),
   keyMissing: (message: string) => ready('False', 'AccountKeyMissing', message),
-  bindingMissing: (secret: string) => {
-    const message = `The CA requires an external account binding, but ${secret}. Create it in the operator's namespace with the key that the CA shows. ${RETRY}`;
+  bindingMissing: (secret: string, key: string) => {
+    const message = `Secret ${secret}, which spec.externalAccountBinding names, does not exist or has no HMAC key in base64url under ${key}. Create it with the key as the CA shows it. ${RETRY}`;
     return ready('False', 'BindingMissing', message);
   },
   notConfigured: () => {
@@ -28,6 +32,15 @@ export const IssuerReady = {
 } as const;
 
 const RETRY = 'Nameplate will retry.';
+
+/** What to do about a CA that refuses the account. `secret`: of the binding, if the issuer has one. */
+export function refusalTodo(type: string, secret: string | undefined): string | undefined {
+  if (type === 'externalAccountRequired') {
+    return 'Set spec.externalAccountBinding to the credentials that the CA shows for ACME clients.';
+  }
+  if (secret === undefined || type !== 'unauthorized') return undefined;
+  return `Compare spec.externalAccountBinding.keyID and Secret ${secret} with the credentials that the CA shows.`;
+}
 
 export const Reachable = {
   yes: () => reachable('True', 'Answering', 'The CA answers.'),

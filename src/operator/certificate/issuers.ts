@@ -16,10 +16,10 @@ import type {OperatorConfig} from '../model/config.ts';
 import {ACME_ISSUER, type ACMEIssuer, SECRET} from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {AccountKeyError, accountKeyOf} from './account-key.ts';
-import {IssuerReady, Reachable} from './issuer-conditions.ts';
+import {IssuerReady, Reachable, refusalTodo} from './issuer-conditions.ts';
 import {placedOrders} from './order-history.ts';
 
-/** How often the CA's directory is read, and the budget in the status updated. */
+/** How often the CA's directory is read, a lost account replaced, and the budget in the status updated. */
 const CHECK_MS = 30_000;
 /** For the directory: an outage must show within a minute. */
 const CHECK_TIMEOUT_MS = 10_000;
@@ -79,18 +79,17 @@ async function ensureAccount(context: Context, issuer: DeepReadonly<ACMEIssuer>)
   const {name} = issuer.metadata;
   const status = structuredClone(issuer.status ?? {}) as ACMEIssuerStatus;
   const closed = (condition: DecidedCondition): AccountResult => ({isOpen: false, condition, status});
+  const {server, contact = [], externalAccountBinding} = issuer.spec;
+  const {name: secret, key: field} = externalAccountBinding?.keySecretRef ?? {};
+  const bindingSecret = secret && `${namespace}/${secret}`;
   try {
     const {key, thumbprint} = await accountKeyOf(context);
     const client = accounts.clientOf(issuer, key, thumbprint);
-    const {server, contact = [], externalAccountBinding} = issuer.spec;
-    const isKnown = status.accountServer === server && status.thumbprint === thumbprint;
+    const isKnown = status.accountServer === server && status.thumbprint === thumbprint && !accounts.isLost(name);
     let uri = isKnown ? status.accountURI : undefined;
     if (uri === undefined) {
       const hmacKey = externalAccountBinding && (await bindingKey(context, externalAccountBinding.keySecretRef));
-      if (externalAccountBinding && !hmacKey) {
-        const {name: secret, key: field} = externalAccountBinding.keySecretRef;
-        return closed(IssuerReady.bindingMissing(`Secret ${namespace}/${secret} has no usable ${field}`));
-      }
+      if (bindingSecret && !hmacKey) return closed(IssuerReady.bindingMissing(bindingSecret, field ?? ''));
       const binding = hmacKey && {keyId: externalAccountBinding?.keyID ?? '', hmacKey};
       const account = await client.createAccount(
         {contact: contact.map(mail => `mailto:${mail}`), ...(binding && {externalAccountBinding: binding})},
@@ -106,7 +105,9 @@ async function ensureAccount(context: Context, issuer: DeepReadonly<ACMEIssuer>)
     };
   } catch (error) {
     if (error instanceof AccountKeyError) return closed(IssuerReady.keyMissing(error.message));
-    if (error instanceof AcmeError) return closed(IssuerReady.refused(error.message));
+    if (error instanceof AcmeError) {
+      return closed(IssuerReady.refused(error.message, refusalTodo(error.problem.type, bindingSecret)));
+    }
     if (error instanceof CaUnreachable) return closed(IssuerReady.unreachable(error.message));
     throw error;
   }

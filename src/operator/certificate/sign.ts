@@ -164,7 +164,10 @@ async function place(signing: Signing): Promise<Outcome> {
   return await proceed(signing, saved, order);
 }
 
-/** A CA may refuse `replaces` because that certificate was replaced already: then the order is an ordinary one. */
+/**
+ * A CA may refuse `replaces`: that certificate was replaced already, or belongs to an account that the platform has no
+ * longer. Then the order is an ordinary one.
+ */
 async function createOrder(
   {account, context}: Signing,
   wanted: {readonly names: readonly string[]; readonly profile?: string; readonly replaces?: string},
@@ -172,8 +175,8 @@ async function createOrder(
   try {
     return await account.client.createOrder(account.uri, wanted, context.signal);
   } catch (error) {
-    const isTaken = error instanceof AcmeError && ['alreadyReplaced', 'malformed'].includes(error.problem.type);
-    if (!isTaken || wanted.replaces === undefined) throw error;
+    const isRefused = error instanceof AcmeError && !error.isOutage && error.problem.type !== 'rateLimited';
+    if (!isRefused || wanted.replaces === undefined) throw error;
     const {replaces: _, ...plain} = wanted;
     return await account.client.createOrder(account.uri, plain, context.signal);
   }
@@ -358,7 +361,7 @@ async function onProblem(
   const {problem, retryAfterMs} = error;
   const {name} = issuer.metadata;
   const isPlaced = claim.spec.issuance?.order !== undefined;
-  if (problem.type === 'accountDoesNotExist') accounts.forget(name); // reconcileIssuer creates it again
+  if (problem.type === 'accountDoesNotExist') accounts.lose(name); // reconcileIssuer creates another one
   if (PERMANENT.has(problem.type)) return await fail(signing, claim, problem);
   if (isPlaced && (GONE.has(error.status) || FORGOTTEN.has(problem.type))) {
     await record(context, claim, abandoned(claim.spec));
