@@ -70,13 +70,17 @@ export interface DomainClaimSpec {
      */
     namespace: string;
     /**
-     * UID of the CertificateRequest that the open order is for; absent if none is open.
+     * UID of the CertificateRequest that the open order is for, or that gets its certificate; absent if the last order failed.
      */
     request?: string;
     /**
      * URL of the open order; absent until the CA has accepted it.
      */
     order?: string;
+    /**
+     * URL of the order whose certificate the request gets. It is recorded before the certificate is published, so that a crash in between places no other order.
+     */
+    issued?: string;
     /**
      * URL of the host's last authorization.
      */

@@ -11,6 +11,7 @@ import {
   isOfHolder,
   issued,
   placed,
+  placedOrder,
   withoutDelay,
 } from './issuance-record.ts';
 
@@ -45,7 +46,7 @@ test.each([
   {what: 'the request of a former account', spec: {...OPEN, ...MOVED}, uid: 'uid-1', want: false},
   {what: 'one whose host moved within the account', spec: {...OPEN, namespace: 'b'}, uid: 'uid-1', want: false},
   {what: 'one whose claim is released', spec: {...OPEN, releasedAt: timestamp(NOW)}, uid: 'uid-1', want: false},
-  {what: 'one whose order has ended', spec: issued(OPEN, undefined), uid: 'uid-1', want: false},
+  {what: 'one whose order has ended', spec: failed(OPEN, PROBLEM), uid: 'uid-1', want: false},
 ])('$what may order: $want', ({spec, uid, want}) => {
   expect(isAdmitted(claimOf(spec), requestOf(uid))).toBe(want);
 });
@@ -108,14 +109,18 @@ test('the authorization of a failed order stays known, so that it can be deactiv
 });
 
 test('a certificate ends the order and the last problem, and its identifier for renewal information is kept', () => {
-  const spec = issued(placed(admitted(failed(OPEN, PROBLEM), ADMISSION), 'https://ca.test/order/2', undefined), 'id.1');
+  const url = 'https://ca.test/order/2';
+  const spec = issued(placed(admitted(failed(OPEN, PROBLEM), ADMISSION), url, undefined), url, 'id.1');
   expect(spec.issuance).toEqual({
-    ...{issuer: 'ca', account: 'acme', namespace: 'a', renewal: 'id.1'},
+    ...{issuer: 'ca', account: 'acme', namespace: 'a', request: 'uid-1', issued: url, renewal: 'id.1'},
     authorization: 'https://ca.test/authz/1',
   });
+  expect(placedOrder(spec), 'until the request has it').toBe(url);
   const renewing = admitted(spec, {...ADMISSION, request: 'uid-2', renewal: true});
   expect(renewing.issuance?.renewal, 'for the next order, which replaces it').toBe('id.1');
-  expect(issued(renewing, undefined).issuance).not.toHaveProperty('renewal');
+  expect(placedOrder(renewing), 'the next request gets a new order').toBeUndefined();
+  expect(renewing.orders).toHaveLength((spec.orders?.length ?? 0) + 1);
+  expect(issued(renewing, url, undefined).issuance).not.toHaveProperty('renewal');
 });
 
 test('an order that the CA has forgotten is abandoned: the next one is charged', () => {
@@ -137,7 +142,7 @@ test('nothing changes what it is given', () => {
   for (const change of [
     () => admitted(OPEN, ADMISSION),
     () => failed(OPEN, PROBLEM),
-    () => issued(OPEN, 'id'),
+    () => issued(OPEN, 'https://ca.test/order/1', 'id'),
     () => abandoned(OPEN),
     () => forgotten(OPEN),
   ])

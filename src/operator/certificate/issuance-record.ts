@@ -11,6 +11,7 @@ export type Issuance = NonNullable<DomainClaimSpec['issuance']>;
 type Order = NonNullable<DomainClaimSpec['orders']>[number];
 type Spec = DeepReadonly<DomainClaimSpec>;
 
+const ENDED = {order: undefined, issued: undefined, request: undefined};
 /** The limits in the CRD. */
 const MAX_ORDERS = 20;
 const MAX_FAILURES = 20;
@@ -68,18 +69,26 @@ export function placed(spec: Spec, order: string, authorization: string | undefi
 
 /** The CA has forgotten the order, or has certified another key with it: the next one counts anew. */
 export function abandoned(spec: Spec): DomainClaimSpec {
-  return withIssuance(spec, {order: undefined, request: undefined});
+  return withIssuance(spec, ENDED);
 }
 
 /** The order failed. The time counts against the limit of the host. */
 export function failed(spec: Spec, problem: NonNullable<Issuance['problem']>): DomainClaimSpec {
   const failures = [...(spec.failures ?? []), problem.at].slice(-MAX_FAILURES);
-  return {...withIssuance(spec, {order: undefined, request: undefined, problem}), failures};
+  return {...withIssuance(spec, {...ENDED, problem}), failures};
 }
 
-/** The certificate is published. `renewal`: its identifier for renewal information. */
-export function issued(spec: Spec, renewal: string | undefined): DomainClaimSpec {
-  return withIssuance(spec, {order: undefined, request: undefined, problem: undefined, renewal});
+/**
+ * The request gets the certificate of this order, and nothing else is written once it has it. `renewal`: the
+ * certificate's identifier for renewal information.
+ */
+export function issued(spec: Spec, order: string, renewal: string | undefined): DomainClaimSpec {
+  return withIssuance(spec, {order: undefined, issued: order, problem: undefined, renewal});
+}
+
+/** The order that the CA has accepted for the admitted request. */
+export function placedOrder({issuance}: Spec): string | undefined {
+  return issuance?.order ?? issuance?.issued;
 }
 
 /** Allows the next attempt now: somebody asked for it. Undefined if nothing delays it. */

@@ -29,7 +29,7 @@ import {
 } from '../model/kinds.ts';
 import type {Context, Operator} from '../state/context.ts';
 import {readFresh} from '../state/fresh.ts';
-import {abandoned, failed, isAdmitted, issued, placed} from './issuance-record.ts';
+import {abandoned, failed, isAdmitted, issued, placed, placedOrder} from './issuance-record.ts';
 import {lastOrderMs} from './order-history.ts';
 
 /** How often to look at an order that the CA is working on, if the CA does not say. */
@@ -116,7 +116,7 @@ export function reconcileSigning(operator: Operator): Reconcile {
     const attempt = attempts.get(uid) ?? {heldUntilMs: 0, failures: 0, polls: 0};
     attempts.set(uid, attempt);
     const domain = registrableDomain(host) ?? host;
-    const isPlaced = claim.spec.issuance?.order !== undefined;
+    const isPlaced = placedOrder(claim.spec) !== undefined;
     const restMs = isPlaced ? 0 : Math.max(accounts.restMs(issuerName), (limited.get(domain) ?? 0) - clock.monotonic());
     const heldMs = Math.max(attempt.heldUntilMs - clock.monotonic(), restMs);
     if (heldMs > 0) return after(heldMs);
@@ -140,7 +140,7 @@ export function reconcileSigning(operator: Operator): Reconcile {
 
 async function advance(signing: Signing, claim: DeepReadonly<DomainClaim>): Promise<Outcome> {
   const {account, context, host} = signing;
-  const {order: url} = claim.spec.issuance ?? {};
+  const url = placedOrder(claim.spec);
   if (url === undefined) return await place(signing);
   const order = await account.client.order(account.uri, url, context.signal);
   if (order.names.length !== 1 || order.names[0] !== host) {
@@ -240,14 +240,26 @@ async function solve(signing: Signing, claim: DeepReadonly<DomainClaim>, order: 
       return after(WAIT_MS);
     }
     if (!(await confirmed(signing))) return done();
-    await account.client.acceptChallenge(account.uri, challenge.url, signal);
+    await acceptOnce(signing, challenge.url);
   }
   attempt.accepted = {order: order.url, atMs: clock.monotonic()};
   attempt.polls = 0;
   return poll(signing, undefined);
 }
 
-/** Confirms once more that the namespace holds the host, and that the certificate is the requested one. */
+/** If the CA accepted it earlier, and its answer was lost, it calls this malformed. The order shows what follows. */
+async function acceptOnce({account, context}: Signing, challenge: string): Promise<void> {
+  try {
+    await account.client.acceptChallenge(account.uri, challenge, context.signal);
+  } catch (error) {
+    if (!(error instanceof AcmeError) || error.problem.type !== 'malformed') throw error;
+  }
+}
+
+/**
+ * Confirms once more that the namespace holds the host, and that the certificate is the requested one. The record comes
+ * first: it fails if the claim has changed meanwhile.
+ */
 async function publish(signing: Signing, order: Order): Promise<Outcome> {
   const {context, account, issuer, host} = signing;
   const {client, signal, clock} = context;
@@ -261,6 +273,9 @@ async function publish(signing: Signing, order: Order): Promise<Outcome> {
     return done();
   }
   if (problem) return await fail(signing, claim, {type: 'wrongCertificate', detail: `the CA ${problem.text}`});
+  if (claim.spec.issuance?.issued !== order.url) {
+    await record(context, claim, issued(claim.spec, order.url, renewalIdOf(chain)));
+  }
   const {name, namespace = '', resourceVersion = ''} = request.metadata;
   const conditions = withReady(
     request,
@@ -272,7 +287,6 @@ async function publish(signing: Signing, order: Order): Promise<Outcome> {
   const status = {certificate: Buffer.from(chain).toString('base64'), conditions};
   const patch = {metadata: {resourceVersion}, status};
   await client.patch(CERTIFICATE_REQUEST, {namespace, name}, patch, {subresource: 'status', signal});
-  await record(context, claim, issued(claim.spec, renewalIdOf(chain)));
   return done();
 }
 
@@ -322,7 +336,7 @@ async function pollOrGiveUp(
   const {knownSince, clock} = signing.context;
   const {outageMs = Number.NEGATIVE_INFINITY} = signing.attempt;
   const placedMs = lastOrderMs(claim) ?? clock.now();
-  const leftMs = knownSince.leftMs(`order ${claim.spec.issuance?.order}`, placedMs, ORDER_MS);
+  const leftMs = knownSince.leftMs(`order ${placedOrder(claim.spec)}`, placedMs, ORDER_MS);
   if (leftMs > 0 || clock.monotonic() - outageMs < ORDER_MS) return poll(signing, askedMs);
   return await fail(signing, claim, {type: 'timeout', detail: 'the CA has not finished the order within an hour'});
 }
@@ -360,7 +374,7 @@ async function onProblem(
   const {accounts, clock} = context;
   const {problem, retryAfterMs} = error;
   const {name} = issuer.metadata;
-  const isPlaced = claim.spec.issuance?.order !== undefined;
+  const isPlaced = placedOrder(claim.spec) !== undefined;
   if (problem.type === 'accountDoesNotExist') accounts.lose(name); // reconcileIssuer creates another one
   if (PERMANENT.has(problem.type)) return await fail(signing, claim, problem);
   if (isPlaced && (GONE.has(error.status) || FORGOTTEN.has(problem.type))) {

@@ -1,12 +1,14 @@
 /** From a Project to a certificate that a CA has issued after it truly validated the host, whatever the CA answers. */
 import {X509Certificate} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
-import {ACME_ISSUER, CERTIFICATE_REQUEST, type CertificateRequest} from '../../../src/operator/model/kinds.ts';
+import {ACME_ISSUER, CERTIFICATE_REQUEST} from '../../../src/operator/model/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {type CaRequestSeen, type CaResource, refusal, withMembers} from '../../support/ca-proxy.ts';
 import {signingRequest} from '../approval/signing-request.ts';
-import {type DomainTenant, newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
+import {newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
+import {startFaultProxy} from '../runtime/fault-proxy.ts';
 import {type CaWorld, ISSUER_NAME, startCaWorld} from './ca-world.ts';
+import {claimWith, condition, countOrders, isOf, ordersFor, publishedTo, readiness, waitingTenant} from './orders.ts';
 
 let world: CaWorld;
 
@@ -26,7 +28,7 @@ test('a host gets its certificate from the CA, and the claim records the order',
   expect(spec.issuance).toMatchObject({issuer: ISSUER_NAME, namespace: tenant.namespace});
   expect(spec.issuance).not.toHaveProperty('order');
   expect(readiness(tenant, host)).toMatchObject({status: 'True', reason: 'Issued'});
-  expect(ordersFor(host)).toHaveLength(1);
+  expect(ordersFor(world, host)).toHaveLength(1);
 });
 
 test('the ACMEIssuer shows the account, and whether the CA answers', async () => {
@@ -45,7 +47,7 @@ test('no object of a challenge is ever in the namespace of a tenant', async () =
 });
 
 test('a failed validation leaves the request pending, is recorded with what the CA says, and a verify request tries again', async () => {
-  const {tenant, host} = await waitingTenant('failing');
+  const {tenant, host} = await waitingTenant(world, 'failing');
   const error = {type: 'urn:ietf:params:acme:error:unauthorized', detail: '403 "<script>alert(1)</script>"\u001b[31m'};
   failWith(host, error);
   await tenant.createRecords(host);
@@ -55,15 +57,15 @@ test('a failed validation leaves the request pending, is recorded with what the 
   expect(spec.issuance).not.toHaveProperty('order');
   expect(spec.failures).toHaveLength(1);
   await tenant.until('the request is pending', () => readiness(tenant, host)?.reason === 'Pending');
-  expect(ordersFor(host)).toHaveLength(1);
+  expect(ordersFor(world, host)).toHaveLength(1);
   delete world.proxy.switches.rewrite;
   await tenant.verify(host, 'again');
   await tenant.becomesLive(host);
-  expect(ordersFor(host)).toHaveLength(2);
+  expect(ordersFor(world, host)).toHaveLength(2);
 });
 
 test('a name that the CA rejects fails the request', async () => {
-  const {tenant, host} = await waitingTenant('rejected');
+  const {tenant, host} = await waitingTenant(world, 'rejected');
   answer('newOrder', host, () => refusal(400, 'rejectedIdentifier', 'policy forbids issuing for this name'));
   await tenant.createRecords(host);
   await tenant.until('the request has failed', () => readiness(tenant, host)?.reason === 'Failed');
@@ -71,8 +73,8 @@ test('a name that the CA rejects fails the request', async () => {
 });
 
 test('a rate limit holds every order of the account for as long as the CA says', async () => {
-  const first = await waitingTenant('limited');
-  const second = await waitingTenant('unlimited');
+  const first = await waitingTenant(world, 'limited');
+  const second = await waitingTenant(world, 'unlimited');
   let refusedAtMs = 0;
   answer('newOrder', first.host, () => {
     if (refusedAtMs !== 0) return undefined;
@@ -89,11 +91,11 @@ test('a rate limit holds every order of the account for as long as the CA says',
   expect(Date.now() - refusedAtMs).toBeGreaterThan(3900);
   await first.tenant.becomesLive(first.host);
   await second.tenant.becomesLive(second.host);
-  expect(ordersFor(first.host)).toHaveLength(2);
+  expect(ordersFor(world, first.host)).toHaveLength(2);
 });
 
 test('while the CA is down, requests stay pending, the ACMEIssuer says so, and nothing needs a person afterwards', async () => {
-  const {tenant, host} = await waitingTenant('outage');
+  const {tenant, host} = await waitingTenant(world, 'outage');
   world.proxy.switches.down = true;
   await tenant.createRecords(host);
   await tenant.until('the request is pending', () =>
@@ -108,7 +110,7 @@ test('while the CA is down, requests stay pending, the ACMEIssuer says so, and n
 }, 180_000);
 
 test('an order whose answer was lost is not placed twice', async () => {
-  const {tenant, host} = await waitingTenant('lost');
+  const {tenant, host} = await waitingTenant(world, 'lost');
   world.proxy.switches.reuseOrders = true;
   let lost = 0;
   answer('newOrder', host, () => (lost++ === 0 ? {kind: 'lost'} : undefined));
@@ -121,7 +123,7 @@ test.each([
   ['for another key', async () => await foreignChain()],
   ['that is none', async () => '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'],
 ])('a certificate %s is never published', async (what, chain) => {
-  const {tenant, host} = await waitingTenant(what === 'that is none' ? 'nonsense' : 'other-key');
+  const {tenant, host} = await waitingTenant(world, what === 'that is none' ? 'nonsense' : 'other-key');
   const body = await chain();
   world.proxy.switches.rewrite = (request, reply) => (isCertificateOf(request, host) ? {...reply, body} : reply);
   await tenant.createRecords(host);
@@ -140,35 +142,22 @@ test.each([
 });
 
 test('a slow order is polled, not abandoned', async () => {
-  const {tenant, host} = await waitingTenant('slow');
+  const {tenant, host} = await waitingTenant(world, 'slow');
   world.proxy.switches.processingMs = 3000;
   await tenant.createRecords(host);
   await tenant.becomesLive(host);
-  expect(ordersFor(host)).toHaveLength(1);
+  expect(ordersFor(world, host)).toHaveLength(1);
 });
 
-// attack: stale-order
-test('a host that moves in the middle of an order gives its former holder no certificate, and the new one a new order', async () => {
-  const {tenant: former, host} = await waitingTenant('former');
-  const next = await newDomainTenant(world, 'next');
-  let isHeld = true;
-  answer('finalize', host, () => (isHeld ? refusal(503, 'serverInternal', 'later', {'retry-after': '1'}) : undefined));
-  await former.createRecords(host);
-  await claimWith(former, host, issuance => issuance?.order !== undefined);
-  await until('the order is ready', () => world.proxy.seen.some(request => isOf('finalize', request, host)), {
-    timeoutMs: 30_000,
-  });
-  await next.deployedProject({primary: host});
-  await next.createRecords(host);
-  await until('the host has moved', () => next.claim(host)?.spec.namespace === next.namespace, {timeoutMs: 60_000});
-  isHeld = false;
-  await next.becomesLive(host);
-  expect(readiness(former, host)?.status).not.toBe('True');
-  const deactivated = world.proxy.seen.filter(
-    ({resource, payload}) => resource === 'authorization' && payload.status === 'deactivated',
-  );
-  expect(deactivated.length).toBeGreaterThan(0);
-}, 180_000);
+test('an order whose challenge the CA has accepted before is continued', async () => {
+  const {tenant, host} = await waitingTenant(world, 'accepted');
+  const problem = {type: 'urn:ietf:params:acme:error:malformed', detail: 'the challenge is not pending'};
+  world.proxy.switches.rewrite = (request, reply) =>
+    request.resource === 'challenge' ? {...reply, status: 400, body: JSON.stringify(problem)} : reply;
+  await tenant.createRecords(host);
+  await tenant.becomesLive(host);
+  expect(ordersFor(world, host)).toHaveLength(1);
+});
 
 // attack: foreign-certificate
 test('a request that is not ours is denied, no matter whose host it names', async () => {
@@ -191,24 +180,8 @@ test('a request that is not ours is denied, no matter whose host it names', asyn
     'it has ended',
     () => condition(tenant.get(CERTIFICATE_REQUEST, name), 'Ready')?.reason === 'Denied',
   );
-  expect(ordersFor(host)).toHaveLength(1);
+  expect(ordersFor(world, host)).toHaveLength(1);
 });
-
-test('the CA decides when a certificate is renewed early, and learns which one is replaced', async () => {
-  const {tenant, host} = await newLiveTenant(world, 'early');
-  const {spec} = await claimWith(tenant, host, issuance => issuance?.renewal !== undefined);
-  const before = spec.issuance?.renewal;
-  const [start, end] = [86_400_000, 43_200_000].map(ms => new Date(Date.now() - ms).toISOString());
-  world.proxy.switches.rewrite = (request, reply) =>
-    request.resource === 'renewalInfo' && request.path.includes(before ?? '-')
-      ? withMembers({...reply, status: 200}, {suggestedWindow: {start, end}})
-      : reply;
-  await world.operator().stop();
-  await world.startSigner('after');
-  await claimWith(tenant, host, issuance => issuance?.renewal !== undefined && issuance.renewal !== before);
-  expect(ordersFor(host).at(-1)?.payload).toMatchObject({replaces: before});
-  expect(tenant.claim(host)?.spec.orders?.at(-1)).toMatchObject({renewal: true});
-}, 120_000);
 
 test('a default host gets its own certificate by one order, and keeps it', async () => {
   await world.operator().stop();
@@ -224,13 +197,21 @@ test('a default host gets its own certificate by one order, and keeps it', async
   await newLiveTenant(world, 'beside');
   expect(tenant.certificate(host)?.metadata).toMatchObject({uid});
   expect(tenant.claim(host)?.spec).not.toHaveProperty('releasedAt');
-  expect(ordersFor(host)).toHaveLength(1);
+  expect(ordersFor(world, host)).toHaveLength(1);
 }, 120_000);
+
+/** Alone: a process that is killed keeps its Lease for a while. */
+async function startAlone(name: string, through?: string): Promise<void> {
+  await world.operator().stop();
+  await world.startSigner(name, world.electing({enabled: false}), through);
+}
 
 test.each(['newOrder', 'order', 'authorization', 'challenge', 'finalize', 'certificate'] as const)(
   'an operator that is killed at %s leaves one order, which the next one continues',
   async resource => {
-    const {tenant, host} = await waitingTenant(`kill-${resource.toLowerCase()}`);
+    await startAlone(`dies-at-${resource}`);
+    const {tenant, host} = await waitingTenant(world, `kill-${resource.toLowerCase()}`);
+    const orders = countOrders(world);
     world.proxy.switches.reuseOrders = true;
     let isDead = false;
     answer(resource, host, () => {
@@ -242,57 +223,37 @@ test.each(['newOrder', 'order', 'authorization', 'challenge', 'finalize', 'certi
     await tenant.createRecords(host);
     await until('the operator is dead', () => isDead, {timeoutMs: 30_000});
     await world.operator().exited;
-    await world.startSigner(`after-${resource}`);
+    await startAlone(`after-${resource}`);
     await tenant.becomesLive(host);
+    expect(orders.created(host)).toHaveLength(1);
     expect(tenant.claim(host)?.spec.orders).toHaveLength(1);
-    const distinct = new Set(ordersFor(host).map(({account}) => account));
-    expect(distinct.size).toBe(1);
+    expect(publishedTo(tenant)).toHaveLength(1);
   },
   120_000,
 );
 
-/** With a Project whose records do not exist yet. */
-async function waitingTenant(name: string): Promise<{readonly tenant: DomainTenant; readonly host: string}> {
-  const tenant = await newDomainTenant(world, name);
-  const host = tenant.host('shop');
-  await tenant.deployedProject({primary: host});
-  await tenant.until('the records are shown', () => tenant.domain(host)?.status?.dns?.required);
-  return {tenant, host};
-}
-
-function claimWith(
-  tenant: DomainTenant,
-  host: string,
-  is: (issuance: NonNullable<ReturnType<DomainTenant['claim']>>['spec']['issuance']) => boolean,
-) {
-  return tenant.until(`the claim of ${host}`, () => {
-    const claim = tenant.claim(host);
-    return claim && is(claim.spec.issuance) ? claim : undefined;
-  });
-}
-
-function readiness(tenant: DomainTenant, host: string) {
-  const last = tenant.certificateRequests(host).at(-1)?.object.metadata.name ?? '';
-  return condition(tenant.get(CERTIFICATE_REQUEST, last), 'Ready');
-}
-
-function condition(request: CertificateRequest | undefined, wanted: string) {
-  return request?.status?.conditions?.find(({type}) => type === wanted);
-}
-
-function ordersFor(host: string): CaRequestSeen[] {
-  return world.proxy.seen.filter(request => request.resource === 'newOrder' && namesIn(request).includes(host));
-}
-
-function namesIn({payload}: CaRequestSeen): string[] {
-  const identifiers = (payload.identifiers ?? []) as readonly {readonly value: string}[];
-  return identifiers.map(({value}) => value);
-}
-
-/** Only one host at a time has orders in these tests, apart from those that name it. */
-function isOf(resource: CaResource, request: CaRequestSeen, host: string): boolean {
-  return request.resource === resource && (resource !== 'newOrder' || namesIn(request).includes(host));
-}
+test('an operator that is killed when it has published a certificate has recorded its identifier for renewal information', async () => {
+  const api = await startFaultProxy(world.api, {kubeconfig: world.kubeconfig});
+  await startAlone('dies-at-publish', api.kubeconfig);
+  const {tenant, host} = await waitingTenant(world, 'kill-publish');
+  const downloads = () => world.proxy.seen.filter(({resource}) => resource === 'certificate').length;
+  const before = downloads();
+  let isDead = false;
+  api.intercept = ({method, path}) => {
+    const isStatus = /\/certificaterequests\/[^/]+\/status$/.test(path) && path.includes(`/${tenant.namespace}/`);
+    if (method !== 'PATCH' || !isStatus || downloads() === before || isDead) return undefined;
+    isDead = true;
+    return {kind: 'lost', onLost: () => void world.operator().kill()};
+  };
+  await tenant.createRecords(host);
+  await until('the operator is dead', () => isDead, {timeoutMs: 30_000});
+  await world.operator().exited;
+  await startAlone('after-publish');
+  await api.stop();
+  await tenant.becomesLive(host);
+  expect(tenant.claim(host)?.spec.issuance).toMatchObject({renewal: expect.stringMatching(/^[\w-]+\.[\w-]+$/)});
+  expect(tenant.claim(host)?.spec.orders).toHaveLength(1);
+}, 120_000);
 
 function isCertificateOf(request: CaRequestSeen, host: string): boolean {
   return isOf('certificate', request, host);
