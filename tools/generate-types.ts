@@ -1,6 +1,6 @@
 /**
  * Generates the types of what people write in YAML from the schemas that validate it: src/api/generated from the CRDs
- * in crds/, and the types of the two configurations, with every default applied, from their config-schema.ts.
+ * in crds/, and the types of the two configurations, with every default applied, from their schemas.
  *
  *     node tools/generate-types.ts           writes the files
  *     node tools/generate-types.ts --check   exits 1 and names the files that differ
@@ -10,7 +10,7 @@ import {join} from 'node:path';
 import {compile, type JSONSchema} from 'json-schema-to-typescript';
 import {parse} from 'yaml';
 import {messagesConfigSchema} from '../src/messages/config-schema.ts';
-import {operatorConfigSchema} from '../src/operator/config-schema.ts';
+import {operatorConfigSchema} from '../src/operator/config/schema.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -93,11 +93,11 @@ for (const file of (await readdir(join(root, 'crds'))).filter(name => name.endsW
   const crd = parse(await readFile(join(root, 'crds', file), 'utf8')) as CustomResourceDefinition;
   generated.set(`src/api/generated/${crd.spec.names.kind.toLowerCase()}.ts`, await typesOfKind(crd));
 }
-for (const [folder, name, schema] of [
-  ['src/operator', 'OperatorConfig', operatorConfigSchema],
-  ['src/messages', 'MessagesConfig', messagesConfigSchema],
+for (const [folder, source, name, schema] of [
+  ['src/operator/config', 'schema.ts', 'OperatorConfig', operatorConfigSchema],
+  ['src/messages', 'config-schema.ts', 'MessagesConfig', messagesConfigSchema],
 ] as const) {
-  generated.set(`${folder}/generated/config.ts`, await typesOfConfig(schema, name, `${folder}/config-schema.ts`));
+  generated.set(`${folder}/generated/config.ts`, await typesOfConfig(schema, name, `${folder}/${source}`));
 }
 
 const stale: string[] = [];

@@ -13,7 +13,7 @@ import {existsSync, readFileSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {isMap, isScalar, isSeq, type Pair, parseDocument, type Scalar, stringify, type YAMLMap} from 'yaml';
 import {messagesConfigSchema} from '../src/messages/config-schema.ts';
-import {operatorConfigSchema} from '../src/operator/config-schema.ts';
+import {operatorConfigSchema} from '../src/operator/config/schema.ts';
 
 interface Schema {
   type?: string;
@@ -54,7 +54,7 @@ const chart = join(import.meta.dirname, '../charts/nameplate');
 const messagesMarker =
   '  # Configuration of the messages API. Everything below is generated from src/messages/config-schema.ts (make generate).\n';
 const operatorMarker =
-  '# Configuration of the operator. Everything below is generated from src/operator/config-schema.ts (make generate).\n';
+  '# Configuration of the operator. Everything below is generated from src/operator/config/schema.ts (make generate).\n';
 
 /** Generated content by path. */
 export function generateValues(): ReadonlyMap<string, string> {

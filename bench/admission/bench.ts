@@ -10,7 +10,7 @@
  */
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
-import {INGRESS, SERVICE} from '../../src/operator/model/kinds.ts';
+import {INGRESS, SERVICE} from '../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 import {type ApiServer, startApiServer} from '../../test/cluster/apiserver.ts';

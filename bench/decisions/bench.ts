@@ -7,7 +7,7 @@
  *     node bench/decisions/bench.ts      2 minutes on 2 cores
  */
 import {join} from 'node:path';
-import {DOMAIN_CLAIM} from '../../src/operator/model/kinds.ts';
+import {DOMAIN_CLAIM} from '../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import {type KubeObject, resourceType} from '../../src/runtime/kube/object.ts';
 import {startApiServer} from '../../test/cluster/apiserver.ts';

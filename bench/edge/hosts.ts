@@ -18,18 +18,18 @@ import {type AddressInfo, connect as connectTcp, createServer} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
+import type {RoutingConfig} from '../../src/operator/config/config.ts';
 import {gateway} from '../../src/operator/edge/gateway.ts';
 import {GATEWAY, GATEWAY_CLASS} from '../../src/operator/edge/gateway-kinds.ts';
 import {traefik} from '../../src/operator/edge/traefik.ts';
-import type {RoutingConfig} from '../../src/operator/model/config.ts';
-import {backendName, routeName} from '../../src/operator/model/derived-names.ts';
+import {backendName, routeName} from '../../src/operator/kinds/derived-names.ts';
 import {
   type HostRoute,
   type PlatformReader,
   PROBE_PATH,
   type RouteObject,
-} from '../../src/operator/model/edge-provider.ts';
-import {NAMESPACE, SECRET, SERVICE} from '../../src/operator/model/kinds.ts';
+} from '../../src/operator/kinds/edge-provider.ts';
+import {NAMESPACE, SECRET, SERVICE} from '../../src/operator/kinds/kinds.ts';
 import {visit} from '../../src/probe/visit.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 import {connect} from '../../test/cluster/cluster.ts';

@@ -1,5 +1,5 @@
 /** Certificate requests of 16 KiB that are built to be slow to decode, compared with one from OpenSSL. */
-import {requestedNames} from '../../src/operator/model/csr.ts';
+import {requestedNames} from '../../src/operator/kinds/csr.ts';
 import {hostileRequests, pemOf} from '../../test/integration/approval/hostile-csr.ts';
 import {signingRequest} from '../../test/integration/approval/signing-request.ts';
 import {type Figure, measure, print} from './table.ts';

@@ -1,5 +1,10 @@
 /** Orders that wait for the CA while its budget is used up. The event loop may turn after each step. */
-import {type CaLimits, decideOrders, type PlacedOrder, type WaitingOrder} from '../../src/operator/ca/order-windows.ts';
+import {
+  type CaLimits,
+  decideOrders,
+  type PlacedOrder,
+  type WaitingOrder,
+} from '../../src/operator/claim/order-windows.ts';
 import {median} from '../statistics.ts';
 import {type Figure, measure, print} from './table.ts';
 

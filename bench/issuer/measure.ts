@@ -6,8 +6,8 @@
  */
 import {join} from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
-import {routeName} from '../../src/operator/model/derived-names.ts';
-import {CERTIFICATE, NAMESPACE, SECRET} from '../../src/operator/model/kinds.ts';
+import {routeName} from '../../src/operator/kinds/derived-names.ts';
+import {CERTIFICATE, NAMESPACE, SECRET} from '../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {Cluster} from '../../test/cluster/cluster.ts';
 import type {ClusterTenant} from '../../test/support/cluster-tenant.ts';

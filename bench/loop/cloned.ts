@@ -1,5 +1,5 @@
 /** Thousands of live domains within seconds: copies of a few tenants, written to etcd while no API server runs. */
-import {DOMAIN_CLAIM} from '../../src/operator/model/kinds.ts';
+import {DOMAIN_CLAIM} from '../../src/operator/kinds/kinds.ts';
 import {collectionPath} from '../../src/runtime/kube/paths.ts';
 import {until} from '../../test/cluster/wait.ts';
 import type {OperatorWorld} from '../../test/integration/operator/operator-world.ts';

@@ -15,7 +15,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {build} from 'rolldown';
-import {NAMESPACE} from '../../src/operator/model/kinds.ts';
+import {NAMESPACE} from '../../src/operator/kinds/kinds.ts';
 import {createKubeClient} from '../../src/runtime/kube/http-client.ts';
 import {startApiServer} from '../../test/cluster/apiserver.ts';
 import {run} from '../../test/cluster/children.ts';

@@ -10,9 +10,9 @@
 import {createHash} from 'node:crypto';
 import {ANNOTATION} from '../../src/api/names.ts';
 import {MIDDLEWARE} from '../../src/operator/edge/traefik.ts';
-import {accountId} from '../../src/operator/model/account.ts';
-import {backendName, type DerivedNames, routeName} from '../../src/operator/model/derived-names.ts';
-import * as kinds from '../../src/operator/model/kinds.ts';
+import {accountId} from '../../src/operator/kinds/account.ts';
+import {backendName, type DerivedNames, routeName} from '../../src/operator/kinds/derived-names.ts';
+import * as kinds from '../../src/operator/kinds/kinds.ts';
 import {withHash} from '../../src/runtime/apply/apply.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import {apiVersionOf, type KubeObject, type ResourceType} from '../../src/runtime/kube/object.ts';

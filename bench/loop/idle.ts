@@ -12,7 +12,7 @@
 
 import {setTimeout as delay} from 'node:timers/promises';
 import {ANNOTATION} from '../../src/api/names.ts';
-import {INGRESS} from '../../src/operator/model/kinds.ts';
+import {INGRESS} from '../../src/operator/kinds/kinds.ts';
 import {keyOf, objectKey} from '../../src/runtime/kube/object.ts';
 import {until} from '../../test/cluster/wait.ts';
 import type {AuditEvent} from '../../test/integration/operator/audit.ts';

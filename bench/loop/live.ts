@@ -5,9 +5,9 @@
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {defaultDnsConfig} from '../../src/dns/config.ts';
-import {accountId} from '../../src/operator/model/account.ts';
-import {DerivedNames} from '../../src/operator/model/derived-names.ts';
-import {DOMAIN, ENDPOINT_SLICE, NAMESPACE, PROJECT, SERVICE} from '../../src/operator/model/kinds.ts';
+import {accountId} from '../../src/operator/kinds/account.ts';
+import {DerivedNames} from '../../src/operator/kinds/derived-names.ts';
+import {DOMAIN, ENDPOINT_SLICE, NAMESPACE, PROJECT, SERVICE} from '../../src/operator/kinds/kinds.ts';
 import {run} from '../../test/cluster/children.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../test/cluster/state.ts';
 import {until} from '../../test/cluster/wait.ts';

@@ -15,7 +15,7 @@ import {
   NAMESPACE,
   PROJECT,
   SERVICE,
-} from '../../src/operator/model/kinds.ts';
+} from '../../src/operator/kinds/kinds.ts';
 import {until} from '../../test/cluster/wait.ts';
 import {CLUSTER_ISSUER_NAME} from '../../test/integration/operator/cert-manager.ts';
 import {

@@ -12,7 +12,7 @@ import {join} from 'node:path';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {API_VERSION, FIELD_MANAGER, LABEL} from '../../src/api/names.ts';
-import {DOMAIN, type Domain, INGRESS, type Ingress} from '../../src/operator/model/kinds.ts';
+import {DOMAIN, type Domain, INGRESS, type Ingress} from '../../src/operator/kinds/kinds.ts';
 import {createKubeClient} from '../../src/runtime/kube/http-client.ts';
 import type {Intent, KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 import {startApiServer} from '../../test/cluster/apiserver.ts';

@@ -1,7 +1,7 @@
 import {WriteStream} from 'node:tty';
 import {afterEach, describe, expect, test, vi} from 'vitest';
 import type {Condition} from '../api/conditions.ts';
-import type {Domain, Project} from '../operator/model/kinds.ts';
+import type {Domain, Project} from '../operator/kinds/kinds.ts';
 import {type CommandContext, verify} from './commands.ts';
 import {printRecords, recordsOf} from './records.ts';
 import {blockerOf, colored, printTree, printWhy, type Style} from './tree.ts';

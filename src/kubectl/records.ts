@@ -1,7 +1,7 @@
 /** `kubectl nameplate records`: the DNS records to create, in the form that a tool reads. */
 import {stringify} from 'yaml';
 import {printable} from '../base/text.ts';
-import type {Domain, RequiredRecord} from '../operator/model/kinds.ts';
+import type {Domain, RequiredRecord} from '../operator/kinds/kinds.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
 
 export const FORMATS = ['table', 'zone', 'terraform', 'external-dns', 'json'] as const;

@@ -1,7 +1,7 @@
 /** `kubectl nameplate status` and `why`: what waits, and who must do something, from what the operator has reported. */
 import {type InspectColor, styleText} from 'node:util';
 import {type Condition, findCondition} from '../api/conditions.ts';
-import type {Domain, DomainClaim, Project} from '../operator/model/kinds.ts';
+import type {Domain, DomainClaim, Project} from '../operator/kinds/kinds.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
 
 type State = NonNullable<NonNullable<Domain['status']>['state']>;

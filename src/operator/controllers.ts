@@ -8,29 +8,8 @@ import {after, done} from '../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
 import {reconcileApiKey} from './apikey/reconcile.ts';
 import {crowdedOut, reconcileKeyClaim} from './apikey/release.ts';
-import {reconcileDryRun} from './approval/dry-run.ts';
-import {reconcileCertificateRequest} from './approval/reconcile.ts';
-import {reconcileAccountKey, usesAcme} from './certificate/account-key.ts';
-import {reconcileFormerHolder} from './certificate/former-holder.ts';
-import {reconcileIssuer} from './certificate/issuers.ts';
-import {reconcileOrders} from './certificate/orders.ts';
-import {reconcileRenewal} from './certificate/renewals.ts';
-import {reconcileSigning} from './certificate/sign.ts';
-import {reconcileDomain} from './domain/reconcile.ts';
-import {accountId, hasPause} from './model/account.ts';
-import {routeKeyOf} from './model/derived-names.ts';
-import {acmeIssuerOf} from './model/issuer-ref.ts';
-import {type ACMEIssuer, type CachedProject, type Certificate, type DomainClaim, SERVICE} from './model/kinds.ts';
-import {listedHosts} from './model/project-hosts.ts';
-import {reconcileManagedDomain} from './project/managed.ts';
-import {reconcileProject} from './project/reconcile.ts';
-import type {Operator} from './state/context.ts';
-import {listing} from './state/listing.ts';
-import {ANY_NAMESPACE, apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './state/stores.ts';
-import {reconcileReleasedClaim} from './sweep/released-claim.ts';
-import {reconcileRetainedSecret} from './sweep/retained-secret.ts';
-import {reconcileUnusedService} from './sweep/unused-service.ts';
-import {domainsOfProject, domainsOfService, projectsOfService} from './triggers/dependents.ts';
+import type {Operator} from './caches/context.ts';
+import {domainsOfProject, domainsOfService, projectsOfService} from './caches/dependents.ts';
 import {
   apiKeyAndWhoShares,
   backendProjectsOf,
@@ -44,8 +23,29 @@ import {
   isRelabeled,
   projectKeysOf,
   self,
-} from './triggers/keys.ts';
-import {mattersToRedirects, withRedirectsTo} from './triggers/redirects-to.ts';
+} from './caches/keys.ts';
+import {listing} from './caches/listing.ts';
+import {ANY_NAMESPACE, apiKeyKeysOf, domainKeyOf, INDEX, inNamespace, type Stores} from './caches/stores.ts';
+import {reconcileCertificateRequest} from './certificate/approve.ts';
+import {reconcileDryRun} from './certificate/dry-run.ts';
+import {reconcileRetainedSecret} from './certificate/retained-secret.ts';
+import {reconcileReleasedClaim} from './claim/released-claim.ts';
+import {reconcileDomain} from './domain/reconcile.ts';
+import {mattersToRedirects, withRedirectsTo} from './domain/redirects-to.ts';
+import {reconcileUnusedService} from './edge/unused-service.ts';
+import {reconcileAccountKey, usesAcme} from './issuer/account-key.ts';
+import {reconcileFormerHolder} from './issuer/former-holder.ts';
+import {reconcileOrders} from './issuer/orders.ts';
+import {reconcileIssuer} from './issuer/reconcile.ts';
+import {reconcileRenewal} from './issuer/renewals.ts';
+import {reconcileSigning} from './issuer/sign.ts';
+import {accountId, hasPause} from './kinds/account.ts';
+import {routeKeyOf} from './kinds/derived-names.ts';
+import {acmeIssuerOf} from './kinds/issuer-ref.ts';
+import {type ACMEIssuer, type CachedProject, type Certificate, type DomainClaim, SERVICE} from './kinds/kinds.ts';
+import {listedHosts} from './kinds/project-hosts.ts';
+import {reconcileManagedDomain} from './project/managed.ts';
+import {reconcileProject} from './project/reconcile.ts';
 
 export function addControllers(manager: Manager, operator: Operator, registry: Registry): void {
   const project = addProjectController(manager, operator);

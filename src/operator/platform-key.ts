@@ -10,8 +10,8 @@ import type {Clock} from '../base/clock.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {ApiError, classifyFailure} from '../runtime/kube/errors.ts';
 import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
-import type {PlatformConfig} from './model/config.ts';
-import {DOMAIN, DOMAIN_CLAIM, PROJECT, SECRET} from './model/kinds.ts';
+import type {PlatformConfig} from './config/config.ts';
+import {DOMAIN, DOMAIN_CLAIM, PROJECT, SECRET} from './kinds/kinds.ts';
 
 interface Secret extends KubeObject {
   type: string;

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
-import type {OperatorConfig} from './model/config.ts';
-import type {Issuer} from './model/kinds.ts';
-import {slimClusterIssuer} from './state/slim.ts';
+import {slimClusterIssuer} from './caches/slim.ts';
+import type {OperatorConfig} from './config/config.ts';
+import type {Issuer} from './kinds/kinds.ts';
 import {configuredProblems, edgeVersions, issuerProblems, tooOld, unknownVersion} from './threat-model-checks.ts';
 
 test.each([

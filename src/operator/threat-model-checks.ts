@@ -9,8 +9,8 @@ import {metricsIn} from '../base/metrics.ts';
 import type {ReadonlyStore} from '../runtime/cache/store.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {resourceType} from '../runtime/kube/object.ts';
-import type {OperatorConfig} from './model/config.ts';
-import type {Issuer} from './model/kinds.ts';
+import type {OperatorConfig} from './config/config.ts';
+import type {Issuer} from './kinds/kinds.ts';
 
 /** Earlier versions write the token of a challenge into a rule of the edge that is not exact. */
 const OLDEST_CERT_MANAGER = '1.18.0';

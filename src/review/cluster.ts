@@ -1,6 +1,7 @@
 /** Finds Nameplate in the cluster: its policies, the kinds that they check, and the operator's configuration. */
-import {operatorConfigDefinition} from '../operator/config-schema.ts';
-import type {OperatorConfig} from '../operator/model/config.ts';
+
+import type {OperatorConfig} from '../operator/config/config.ts';
+import {operatorConfigDefinition} from '../operator/config/schema.ts';
 import {parseConfig} from '../process/load-config.ts';
 import type {ListOptions} from '../runtime/kube/calls.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';

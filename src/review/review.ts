@@ -4,12 +4,12 @@
  * cert-manager can then no longer renew.
  */
 import {ANNOTATION, LABEL} from '../api/names.ts';
-import type {OperatorConfig} from '../operator/model/config.ts';
-import {routeName, routeNameIn} from '../operator/model/derived-names.ts';
-import {issuerOf} from '../operator/model/issuer-ref.ts';
-import {CERTIFICATE, CLUSTER_ISSUER, ISSUER, type Issuer} from '../operator/model/kinds.ts';
-import {isRenewalRefused, orderedNames} from '../operator/model/refused-renewals.ts';
-import {judgedIssuer, slimClusterIssuer} from '../operator/state/slim.ts';
+import {judgedIssuer, slimClusterIssuer} from '../operator/caches/slim.ts';
+import type {OperatorConfig} from '../operator/config/config.ts';
+import {routeName, routeNameIn} from '../operator/kinds/derived-names.ts';
+import {issuerOf} from '../operator/kinds/issuer-ref.ts';
+import {CERTIFICATE, CLUSTER_ISSUER, ISSUER, type Issuer} from '../operator/kinds/kinds.ts';
+import {isRenewalRefused, orderedNames} from '../operator/kinds/refused-renewals.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
 import {checkedKinds, findConfig, findPolicies, listAll} from './cluster.ts';

@@ -3,7 +3,7 @@ import {randomUUID} from 'node:crypto';
 import {connect} from 'node:net';
 import {expect, it} from 'vitest';
 import {ANNOTATION} from '../../src/api/names.ts';
-import {CERTIFICATE, NAMESPACE} from '../../src/operator/model/kinds.ts';
+import {CERTIFICATE, NAMESPACE} from '../../src/operator/kinds/kinds.ts';
 import {until} from '../cluster/wait.ts';
 import {CHALLENGES, REFLECTING_PATHS} from '../support/challenge-paths.ts';
 import {thumbprint} from '../support/install.ts';

@@ -3,7 +3,7 @@ import {readFile} from 'node:fs/promises';
 import {connect as connectHttp2} from 'node:http2';
 import {request as requestHttps} from 'node:https';
 import {expect, it} from 'vitest';
-import {SERVICE} from '../../src/operator/model/kinds.ts';
+import {SERVICE} from '../../src/operator/kinds/kinds.ts';
 import {runningService} from '../support/workload.ts';
 import {admin, cluster, newClusterTenant, visitor} from './world.ts';
 

@@ -1,6 +1,6 @@
 /** What is lost or changed behind the operator's back is restored, without an interruption. */
 import {expect, it} from 'vitest';
-import {INGRESS, SERVICE} from '../../src/operator/model/kinds.ts';
+import {INGRESS, SERVICE} from '../../src/operator/kinds/kinds.ts';
 import {failuresOf} from '../support/http.ts';
 import {admin, newClusterTenant, visitor} from './world.ts';
 

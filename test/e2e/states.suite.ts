@@ -1,7 +1,7 @@
 /** A test for each transition between the states of a Domain. */
 import {expect, it} from 'vitest';
 import {LABEL} from '../../src/api/names.ts';
-import {NAMESPACE} from '../../src/operator/model/kinds.ts';
+import {NAMESPACE} from '../../src/operator/kinds/kinds.ts';
 import type {ClusterTenant, ClusterTenantOptions} from '../support/cluster-tenant.ts';
 import {failuresOf} from '../support/http.ts';
 import {scale} from '../support/pods.ts';

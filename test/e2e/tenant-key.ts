@@ -2,7 +2,7 @@
 import {randomUUID} from 'node:crypto';
 import {API_VERSION} from '../../src/api/names.ts';
 import {API_KEY} from '../../src/keys/apikey.ts';
-import {SECRET} from '../../src/operator/model/kinds.ts';
+import {SECRET} from '../../src/operator/kinds/kinds.ts';
 import type {KubeObject} from '../../src/runtime/kube/object.ts';
 import {until} from '../cluster/wait.ts';
 import type {Answer, RequestOptions} from '../support/http.ts';

@@ -1,8 +1,8 @@
 /** The life of a Domain on a Gateway: Envoy Gateway, and certificates by HTTP-01 through its http listener. */
 import {afterAll, expect, test} from 'vitest';
 import {GATEWAY, HTTP_ROUTE, LISTENER_SET} from '../../src/operator/edge/gateway-kinds.ts';
-import {routeName} from '../../src/operator/model/derived-names.ts';
-import {CERTIFICATE, SECRET} from '../../src/operator/model/kinds.ts';
+import {routeName} from '../../src/operator/kinds/derived-names.ts';
+import {CERTIFICATE, SECRET} from '../../src/operator/kinds/kinds.ts';
 import type {ResourceType} from '../../src/runtime/kube/object.ts';
 import {until} from '../cluster/wait.ts';
 import {settings} from '../e2e/setup.ts';

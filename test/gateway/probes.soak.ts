@@ -5,7 +5,7 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../src/api/conditions.ts';
-import {DOMAIN, type Domain} from '../../src/operator/model/kinds.ts';
+import {DOMAIN, type Domain} from '../../src/operator/kinds/kinds.ts';
 import {settings} from '../e2e/setup.ts';
 import {admin, cluster, newClusterTenant} from '../e2e/world.ts';
 import type {ClusterTenant} from '../support/cluster-tenant.ts';

@@ -2,7 +2,7 @@
 import {existsSync, globSync, readFileSync} from 'node:fs';
 import {dirname, join, normalize} from 'node:path';
 import {describe, expect, test} from 'vitest';
-import {DOMAIN_REASONS} from '../../src/operator/model/domain-reasons.ts';
+import {DOMAIN_REASONS} from '../../src/operator/domain/reasons.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const IGNORED = /(^|\/)(node_modules|dist|coverage|\.git)(\/|$)/;

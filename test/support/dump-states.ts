@@ -9,7 +9,7 @@ import type {Condition} from '../../src/api/conditions.ts';
 import {FIELD_MANAGER} from '../../src/api/names.ts';
 import {API_KEY} from '../../src/keys/apikey.ts';
 import {KEY_CLAIM} from '../../src/keys/keyclaim.ts';
-import {ACME_ISSUER, DOMAIN, DOMAIN_CLAIM, PROJECT} from '../../src/operator/model/kinds.ts';
+import {ACME_ISSUER, DOMAIN, DOMAIN_CLAIM, PROJECT} from '../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
 

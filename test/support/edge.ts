@@ -1,6 +1,6 @@
 /** Objects for the tests of the edge providers. */
-import type {RoutingConfig} from '../../src/operator/model/config.ts';
-import type {HostRoute} from '../../src/operator/model/edge-provider.ts';
+import type {RoutingConfig} from '../../src/operator/config/config.ts';
+import type {HostRoute} from '../../src/operator/kinds/edge-provider.ts';
 
 export const ON_GATEWAY: RoutingConfig = {
   provider: 'gateway',

@@ -1,5 +1,5 @@
 /** The platform's issuer in the test cluster: an ACMEIssuer at Pebble. */
-import {ACME_ISSUER, CLUSTER_ISSUER} from '../../src/operator/model/kinds.ts';
+import {ACME_ISSUER, CLUSTER_ISSUER} from '../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import type {ClusterInfo} from '../cluster/cluster.ts';
 

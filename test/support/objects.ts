@@ -2,7 +2,7 @@
 import type {DomainSpec} from '../../src/api/generated/domain.ts';
 import type {ProjectSpec} from '../../src/api/generated/project.ts';
 import {API_VERSION, LABEL} from '../../src/api/names.ts';
-import type {Domain, EndpointSlice, Project, Service} from '../../src/operator/model/kinds.ts';
+import type {Domain, EndpointSlice, Project, Service} from '../../src/operator/kinds/kinds.ts';
 import type {KubeObject} from '../../src/runtime/kube/object.ts';
 
 /** Port of every Service built here. */

@@ -1,5 +1,5 @@
-import {operatorConfigDefinition} from '../../src/operator/config-schema.ts';
-import type {OperatorConfig} from '../../src/operator/model/config.ts';
+import type {OperatorConfig} from '../../src/operator/config/config.ts';
+import {operatorConfigDefinition} from '../../src/operator/config/schema.ts';
 import {parseConfig} from '../../src/process/load-config.ts';
 
 /** A valid configuration of the operator, with all defaults. `more`: further top-level YAML. */

@@ -8,7 +8,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {LABEL} from '../../src/api/names.ts';
-import {INGRESS, type Ingress, SERVICE} from '../../src/operator/model/kinds.ts';
+import {INGRESS, type Ingress, SERVICE} from '../../src/operator/kinds/kinds.ts';
 import {imageReference} from '../cluster/images.ts';
 import {extractLastRelease, LAST_RELEASE, LAST_RELEASE_IMAGE} from '../cluster/last-release.ts';
 import {until} from '../cluster/wait.ts';

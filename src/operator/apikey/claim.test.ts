@@ -5,7 +5,7 @@ import type {APIKey} from '../../keys/apikey.ts';
 import type {KeyClaim} from '../../keys/keyclaim.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
-import {INDEX, type Stores} from '../state/stores.ts';
+import {INDEX, type Stores} from '../caches/stores.ts';
 import {type ClaimContext, claimKeys} from './claim.ts';
 import {KeySecrets} from './read-secret.ts';
 

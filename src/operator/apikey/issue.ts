@@ -7,9 +7,9 @@ import {isOverlapOver} from '../../keys/validity.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
-import {routeNameIn} from '../model/derived-names.ts';
-import {SECRET} from '../model/kinds.ts';
-import {conditionAfter} from '../model/write-conditions.ts';
+import {routeNameIn} from '../kinds/derived-names.ts';
+import {SECRET} from '../kinds/kinds.ts';
+import {conditionAfter} from '../kinds/write-conditions.ts';
 import {type ApiKeyCondition, KeyReady} from './conditions.ts';
 import type {FoundSecret, KeySecrets} from './read-secret.ts';
 import {

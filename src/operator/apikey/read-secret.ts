@@ -4,8 +4,8 @@
  */
 import type {APIKey} from '../../keys/apikey.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
-import {SECRET} from '../model/kinds.ts';
-import type {ApiAccess} from '../state/context.ts';
+import type {ApiAccess} from '../caches/context.ts';
+import {SECRET} from '../kinds/kinds.ts';
 import {type IssuedKey, type KeySecret, readKey, type Standing, secretNameOf, standingOf} from './secret.ts';
 
 export interface FoundSecret {

@@ -9,8 +9,8 @@ import {Store} from '../../runtime/cache/store.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
-import type {Operator} from '../state/context.ts';
-import {INDEX} from '../state/stores.ts';
+import type {Operator} from '../caches/context.ts';
+import {INDEX} from '../caches/stores.ts';
 import {crowdedOut, reconcileKeyClaim} from './release.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');

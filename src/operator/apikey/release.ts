@@ -6,9 +6,9 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../state/context.ts';
-import {BEHIND_MS, deleteAsRead} from '../state/fresh.ts';
-import {INDEX, isTerminating, type Stores} from '../state/stores.ts';
+import type {Operator} from '../caches/context.ts';
+import {BEHIND_MS, deleteAsRead} from '../caches/fresh.ts';
+import {INDEX, isTerminating, type Stores} from '../caches/stores.ts';
 import {releaseKey} from './claim.ts';
 
 /** A tenant can replace and delete keys as fast as it likes: at most this many ended records may remain per account. */

@@ -3,7 +3,7 @@ import type {APIKey} from '../../keys/apikey.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
-import {SECRET} from '../model/kinds.ts';
+import {SECRET} from '../kinds/kinds.ts';
 import {createdMs, isKeySecret, RESTORE_MS, secretNameOf, standingOf} from './secret.ts';
 
 type Secrets = readonly DeepReadonly<KubeObject>[];

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import type {Operator} from '../state/context.ts';
+import type {Operator} from '../caches/context.ts';
 import {accept} from './accept.ts';
 import type {DomainView} from './view.ts';
 

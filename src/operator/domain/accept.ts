@@ -3,13 +3,13 @@ import {ANNOTATION} from '../../api/names.ts';
 import {parseHost} from '../../dns/dns.ts';
 import {identify} from '../../runtime/apply/corrections.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {plansWithDomains} from '../model/account.ts';
-import {type CachedProject, DOMAIN, type Project} from '../model/kinds.ts';
-import {DEFAULT_REDIRECT_STATUS, desiredDomain, isManaged, listedHost} from '../model/project-hosts.ts';
-import type {Operator} from '../state/context.ts';
-import {listing} from '../state/listing.ts';
-import {MAX_REDIRECTS, redirectEnd} from '../state/redirect-chain.ts';
+import type {Operator} from '../caches/context.ts';
+import {listing} from '../caches/listing.ts';
+import {plansWithDomains} from '../kinds/account.ts';
+import {type CachedProject, DOMAIN, type Project} from '../kinds/kinds.ts';
+import {DEFAULT_REDIRECT_STATUS, desiredDomain, isManaged, listedHost} from '../kinds/project-hosts.ts';
 import {Accepted, type DomainCondition} from './conditions.ts';
+import {MAX_REDIRECTS, redirectEnd} from './redirect-chain.ts';
 import type {DomainView} from './view.ts';
 
 export function accept(operator: Operator, view: DomainView): DomainCondition {

@@ -1,8 +1,8 @@
 import {beforeEach, expect, test} from 'vitest';
-import {explainShortage} from '../certificate/explain-shortage.ts';
-import type {ACMEIssuer} from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
-import {OrderSchedule} from '../state/order-schedule.ts';
+import type {Operator} from '../caches/context.ts';
+import {explainShortage} from '../issuer/explain-shortage.ts';
+import {OrderSchedule} from '../issuer/order-schedule.ts';
+import type {ACMEIssuer} from '../kinds/kinds.ts';
 import {awaitOrder} from './certificate-waits.ts';
 import type {DomainView} from './view.ts';
 

@@ -4,12 +4,12 @@
  */
 import {timestamp} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {limitsOf} from '../ca/limits.ts';
-import {explainShortage} from '../certificate/explain-shortage.ts';
-import {pausedUntilMs} from '../issuance/certificate.ts';
-import {acmeIssuerOf} from '../model/issuer-ref.ts';
-import type {Certificate} from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
+import type {Operator} from '../caches/context.ts';
+import {pausedUntilMs} from '../certificate/certificate.ts';
+import {limitsOf} from '../claim/ca-limits.ts';
+import {explainShortage} from '../issuer/explain-shortage.ts';
+import {acmeIssuerOf} from '../kinds/issuer-ref.ts';
+import type {Certificate} from '../kinds/kinds.ts';
 import {CertificateReady} from './conditions.ts';
 import {type NextCertificate, nextOf} from './held-certificate.ts';
 import {before, type DomainView} from './view.ts';

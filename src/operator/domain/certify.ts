@@ -3,9 +3,8 @@ import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {type Issuance, lastProblem, withoutDelay} from '../certificate/issuance-record.ts';
-import {lastOrderMs} from '../certificate/order-history.ts';
-import {type Contest, contestOf} from '../edge/publish.ts';
+import type {Context, Operator} from '../caches/context.ts';
+import {deleteAsRead} from '../caches/fresh.ts';
 import {
   type Attempt,
   attemptOf,
@@ -15,15 +14,16 @@ import {
   type HeldCertificate,
   nextAttemptMs,
   sentence,
-} from '../issuance/certificate.ts';
-import {acmeNotReady, notReady} from '../issuance/issuance-problem.ts';
-import {routeName} from '../model/derived-names.ts';
-import {acmeIssuerOf, issuerOf, keptIssuer} from '../model/issuer-ref.ts';
-import {CERTIFICATE, type Certificate, DOMAIN_CLAIM} from '../model/kinds.ts';
-import {ownerOf} from '../model/owner.ts';
-import type {Context, Operator} from '../state/context.ts';
-import {deleteAsRead} from '../state/fresh.ts';
-import {earliest} from '../state/wake.ts';
+} from '../certificate/certificate.ts';
+import {acmeNotReady, notReady} from '../certificate/issuance-problem.ts';
+import {type Issuance, lastProblem, withoutDelay} from '../claim/issuance-record.ts';
+import {lastOrderMs} from '../claim/order-history.ts';
+import {type Contest, contestOf} from '../edge/publish.ts';
+import {routeName} from '../kinds/derived-names.ts';
+import {acmeIssuerOf, issuerOf, keptIssuer} from '../kinds/issuer-ref.ts';
+import {CERTIFICATE, type Certificate, DOMAIN_CLAIM} from '../kinds/kinds.ts';
+import {ownerOf} from '../kinds/owner.ts';
+import {earliest} from '../kinds/wake.ts';
 import {awaitNextAttempt, awaitOrder, isRequested} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {CertificateReady, type DomainCondition, REVERIFY} from './conditions.ts';

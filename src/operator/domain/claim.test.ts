@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import type {DnsCheck, Verdict} from '../../dns/dns.ts';
-import type {Context} from '../state/context.ts';
+import type {Context} from '../caches/context.ts';
 import {claimHost} from './claim.ts';
 import {DnsVerified} from './conditions.ts';
 import type {DomainView} from './view.ts';

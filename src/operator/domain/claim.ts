@@ -5,9 +5,9 @@
 import {timestamp} from '../../api/conditions.ts';
 import {API_VERSION} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {type Certificate, DOMAIN, DOMAIN_CLAIM, type DomainClaim} from '../model/kinds.ts';
-import type {ApiAccess, Context, Operator} from '../state/context.ts';
-import {isGone} from '../state/fresh.ts';
+import type {ApiAccess, Context, Operator} from '../caches/context.ts';
+import {isGone} from '../caches/fresh.ts';
+import {type Certificate, DOMAIN, DOMAIN_CLAIM, type DomainClaim} from '../kinds/kinds.ts';
 import {Claimed, type DomainCondition, type StepResult} from './conditions.ts';
 import type {Proof} from './verify.ts';
 import {type DomainView, isOlderThanClaim, requiredRecords} from './view.ts';

@@ -8,9 +8,9 @@ import {shellWord} from '../../base/text.ts';
 import type {DnsReason} from '../../dns/dns.ts';
 import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
-import {DOMAIN_REASONS, type DomainConditionType} from '../model/domain-reasons.ts';
-import type {DesiredDomain} from '../model/project-hosts.ts';
-import {explainPause, explainRefusal, explainRetrying} from '../model/write-conditions.ts';
+import type {DesiredDomain} from '../kinds/project-hosts.ts';
+import {explainPause, explainRefusal, explainRetrying} from '../kinds/write-conditions.ts';
+import {DOMAIN_REASONS, type DomainConditionType} from './reasons.ts';
 
 export type DomainCondition = DecidedCondition<DomainConditionType> & {reason: string};
 

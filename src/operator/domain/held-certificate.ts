@@ -7,8 +7,8 @@ import {
   datesOf,
   type HeldCertificate,
   heldCertificate,
-} from '../issuance/certificate.ts';
-import {earliest} from '../state/wake.ts';
+} from '../certificate/certificate.ts';
+import {earliest} from '../kinds/wake.ts';
 import {CertificateReady, type DomainCondition, type StepResult} from './conditions.ts';
 import {before, type DomainView} from './view.ts';
 

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import type {ProbeReason, ProbeVerdict} from '../../probe/judge.ts';
 import type {CheckResult} from '../../schedule/scheduler.ts';
-import type {Operator} from '../state/context.ts';
+import type {Operator} from '../caches/context.ts';
 import {probe} from './probe.ts';
 import type {DomainView} from './view.ts';
 

@@ -1,8 +1,8 @@
 /** Whether the edge answers for the host, from the verdicts that the prober keeps; never waits for the edge. */
 
-import {PROBE_PATH} from '../model/edge-provider.ts';
-import {issuerOf} from '../model/issuer-ref.ts';
-import type {Operator} from '../state/context.ts';
+import type {Operator} from '../caches/context.ts';
+import {PROBE_PATH} from '../kinds/edge-provider.ts';
+import {issuerOf} from '../kinds/issuer-ref.ts';
 import {Probed, type StepResult} from './conditions.ts';
 import type {RouteResult} from './route.ts';
 import {before, type DomainView, proofOf} from './view.ts';

@@ -4,8 +4,8 @@ import {type Condition, findCondition, settleConditions, timestamp} from '../../
 import type {DomainStatus} from '../../api/generated/domain.ts';
 import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {DOMAIN} from '../model/kinds.ts';
-import type {Context, Operator} from '../state/context.ts';
+import type {Context, Operator} from '../caches/context.ts';
+import {DOMAIN} from '../kinds/kinds.ts';
 import type {DomainCondition, StepResult} from './conditions.ts';
 import {type CertificateResult, knownDates} from './held-certificate.ts';
 import {isProgressType, progressOf, readyOf, stateOf} from './summary.ts';

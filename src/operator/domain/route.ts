@@ -1,20 +1,20 @@
 /** The route step: publishes once there is a certificate; the last good route stays until its replacement is ready. */
 import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Context, Operator} from '../caches/context.ts';
 import {findBackend, type NoBackend} from '../edge/backend.ts';
 import {type Publication, publishRoute, routeObjects, settlingMs, whileFormerServes} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
-import {routeKeyOf, routeName} from '../model/derived-names.ts';
-import type {Backend, HostRoute} from '../model/edge-provider.ts';
-import type {Project} from '../model/kinds.ts';
-import {ownerOf} from '../model/owner.ts';
-import {DEFAULT_REDIRECT_STATUS} from '../model/project-hosts.ts';
-import {lastCondition} from '../model/write-conditions.ts';
-import type {Context, Operator} from '../state/context.ts';
-import {redirectEnd} from '../state/redirect-chain.ts';
+import {routeKeyOf, routeName} from '../kinds/derived-names.ts';
+import type {Backend, HostRoute} from '../kinds/edge-provider.ts';
+import type {Project} from '../kinds/kinds.ts';
+import {ownerOf} from '../kinds/owner.ts';
+import {DEFAULT_REDIRECT_STATUS} from '../kinds/project-hosts.ts';
+import {lastCondition} from '../kinds/write-conditions.ts';
 import type {ClaimResult} from './claim.ts';
 import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
 import type {CertificateResult} from './held-certificate.ts';
+import {redirectEnd} from './redirect-chain.ts';
 import {dropOtherRoutes} from './unpublish.ts';
 import {before, type DomainView, proofOf} from './view.ts';
 

@@ -1,8 +1,8 @@
 /** Summarizes the steps: Ready, kstatus's Reconciling and Stalled, and a one-word state for people. Pure. */
 import {type Condition, timestamp} from '../../api/conditions.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
-import {type DomainConditionType, STALLED_AT_ONCE} from '../model/domain-reasons.ts';
 import {type DomainCondition, Ready, Reconciling, Stalled} from './conditions.ts';
+import {type DomainConditionType, STALLED_AT_ONCE} from './reasons.ts';
 
 export type DomainState = NonNullable<DomainStatus['state']>;
 

@@ -6,11 +6,11 @@ import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {ApiError, classifyFailure} from '../../runtime/kube/errors.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
+import type {Context} from '../caches/context.ts';
+import {BehindError} from '../caches/fresh.ts';
+import {createStores} from '../caches/stores.ts';
 import {traefik} from '../edge/traefik.ts';
-import {routeName} from '../model/derived-names.ts';
-import type {Context} from '../state/context.ts';
-import {BehindError} from '../state/fresh.ts';
-import {createStores} from '../state/stores.ts';
+import {routeName} from '../kinds/derived-names.ts';
 import {dropOtherRoutes} from './unpublish.ts';
 import type {DomainView} from './view.ts';
 

@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import type {DnsCheck} from '../../dns/dns.ts';
-import type {Operator} from '../state/context.ts';
+import type {Operator} from '../caches/context.ts';
 import {DnsVerified} from './conditions.ts';
 import {verifyDns} from './verify.ts';
 import type {DomainView} from './view.ts';

@@ -1,6 +1,6 @@
 /** Proof by DNS and CAA, from the verdicts that the scheduler keeps; never waits for DNS. */
 import {timestamp} from '../../api/conditions.ts';
-import type {Operator} from '../state/context.ts';
+import type {Operator} from '../caches/context.ts';
 import {CaaAllowed, DnsVerified, type DomainCondition, type StepResult} from './conditions.ts';
 import {before, type DomainView, isOlderThanClaim} from './view.ts';
 

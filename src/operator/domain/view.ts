@@ -3,17 +3,17 @@ import {findCondition} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {addressType, type DnsCheck, formLabel, isApex, type ProofQuestion} from '../../dns/dns.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
+import type {Operator} from '../caches/context.ts';
+import {isPausedHost} from '../caches/paused.ts';
 import {routeObjects} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
-import {type Account, accountOf, type HostHolder, holderOf} from '../model/account.ts';
-import {routeKeyOf} from '../model/derived-names.ts';
-import type {DomainConditionType} from '../model/domain-reasons.ts';
-import type {PublishedRoute} from '../model/edge-provider.ts';
-import {acmeIssuerOf, keptIssuer} from '../model/issuer-ref.ts';
-import type {CachedProject, Certificate, Domain, DomainClaim, RequiredRecord} from '../model/kinds.ts';
-import type {DesiredDomain} from '../model/project-hosts.ts';
-import type {Operator} from '../state/context.ts';
-import {isPausedHost} from '../state/paused.ts';
+import {type Account, accountOf, type HostHolder, holderOf} from '../kinds/account.ts';
+import {routeKeyOf} from '../kinds/derived-names.ts';
+import type {PublishedRoute} from '../kinds/edge-provider.ts';
+import {acmeIssuerOf, keptIssuer} from '../kinds/issuer-ref.ts';
+import type {CachedProject, Certificate, Domain, DomainClaim, RequiredRecord} from '../kinds/kinds.ts';
+import type {DesiredDomain} from '../kinds/project-hosts.ts';
+import type {DomainConditionType} from './reasons.ts';
 
 export interface DomainView {
   /** "namespace/host", the key of the Domain. */

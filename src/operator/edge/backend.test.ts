@@ -1,9 +1,9 @@
 import {expect, test} from 'vitest';
 import {Store} from '../../runtime/cache/store.ts';
-import {backendName} from '../model/derived-names.ts';
-import type {Project, Service} from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
-import {slimService} from '../state/slim.ts';
+import type {Operator} from '../caches/context.ts';
+import {slimService} from '../caches/slim.ts';
+import {backendName} from '../kinds/derived-names.ts';
+import type {Project, Service} from '../kinds/kinds.ts';
 import {explainNoBackend, findBackend} from './backend.ts';
 
 /** The report of a Project if its Service has this spec. */

@@ -1,12 +1,12 @@
 /** The requirements of a route: the Service and port of a Project, and the platform's edge. */
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {backendName} from '../model/derived-names.ts';
-import type {NO_BACKEND_REASONS} from '../model/domain-reasons.ts';
-import type {Backend, EdgeProblem} from '../model/edge-provider.ts';
-import type {Project, ServicePort} from '../model/kinds.ts';
-import type {Operator} from '../state/context.ts';
-import {MAX_SERVICE} from '../state/slim.ts';
+import type {Operator} from '../caches/context.ts';
+import {MAX_SERVICE} from '../caches/slim.ts';
+import type {NO_BACKEND_REASONS} from '../domain/reasons.ts';
+import {backendName} from '../kinds/derived-names.ts';
+import type {Backend, EdgeProblem} from '../kinds/edge-provider.ts';
+import type {Project, ServicePort} from '../kinds/kinds.ts';
 
 export type NoBackend =
   | {readonly kind: 'no-service'; readonly service: string}

@@ -1,6 +1,6 @@
 /** The kinds of Gateway API, with the fields that the operator reads and writes. https://gateway-api.sigs.k8s.io */
 import {type KubeObject, resourceType} from '../../runtime/kube/object.ts';
-import type {RedirectStatus} from '../model/project-hosts.ts';
+import type {RedirectStatus} from '../kinds/project-hosts.ts';
 
 export const GATEWAY_GROUP = 'gateway.networking.k8s.io';
 

@@ -1,7 +1,7 @@
 /** The report of a Gateway's controller on the objects of a host. Pure. */
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import type {RouteVerdict} from '../model/edge-provider.ts';
-import {cut} from '../state/slim.ts';
+import {cut} from '../caches/slim.ts';
+import type {RouteVerdict} from '../kinds/edge-provider.ts';
 import {
   GATEWAY,
   GATEWAY_GROUP,

@@ -1,8 +1,8 @@
 import {describe, expect, test} from 'vitest';
 import {ON_GATEWAY, ROUTE as route} from '../../../test/support/edge.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
-import type {HostRoute, PlatformReader} from '../model/edge-provider.ts';
-import {SERVICE} from '../model/kinds.ts';
+import type {HostRoute, PlatformReader} from '../kinds/edge-provider.ts';
+import {SERVICE} from '../kinds/kinds.ts';
 import {gateway} from './gateway.ts';
 import {GATEWAY, GATEWAY_CLASS, HTTP_ROUTE, type HttpRoute, LISTENER_SET, type ListenerSet} from './gateway-kinds.ts';
 import {publishedRoute} from './route-objects.ts';

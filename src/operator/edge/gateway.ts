@@ -7,7 +7,7 @@
  * route also says where challenges are answered. An http listener for each host would take it off the shared listener.
  */
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
-import type {RoutingConfig} from '../model/config.ts';
+import type {RoutingConfig} from '../config/config.ts';
 import {
   type EdgeProvider,
   type HostRoute,
@@ -15,9 +15,9 @@ import {
   PROBE_PATH,
   type RouteObject,
   type RouteVerdict,
-} from '../model/edge-provider.ts';
-import {SERVICE} from '../model/kinds.ts';
-import type {RedirectStatus} from '../model/project-hosts.ts';
+} from '../kinds/edge-provider.ts';
+import {SERVICE} from '../kinds/kinds.ts';
+import type {RedirectStatus} from '../kinds/project-hosts.ts';
 import {
   GATEWAY,
   GATEWAY_CLASS,

@@ -1,7 +1,7 @@
 /** Two edges that serve every host, for as long as DNS may point to the former one. */
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import type {RoutingConfig} from '../model/config.ts';
-import type {EdgeProvider, RouteVerdict} from '../model/edge-provider.ts';
+import type {RoutingConfig} from '../config/config.ts';
+import type {EdgeProvider, RouteVerdict} from '../kinds/edge-provider.ts';
 
 /**
  * A route requires the same of both. Once the platform has named the addresses of the next edge, only what that edge

@@ -1,8 +1,8 @@
 /** A problem of the edge concerns the operator as a whole: it is reported once, and routed hosts keep their state. */
 import type {Registry} from 'prom-client';
 import {metricsIn} from '../../base/metrics.ts';
-import type {EdgeProvider} from '../model/edge-provider.ts';
-import type {Stores} from '../state/stores.ts';
+import type {Stores} from '../caches/stores.ts';
+import type {EdgeProvider} from '../kinds/edge-provider.ts';
 
 /** Returns the text for the readiness check, if nothing can be routed. */
 export function watchEdge(

@@ -4,12 +4,12 @@ import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import {identify} from '../../runtime/apply/corrections.ts';
 import {isNotFound} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
-import type {HostRoute, RouteObject, RouteVerdict} from '../model/edge-provider.ts';
-import {SERVICE} from '../model/kinds.ts';
-import type {Context, Operator} from '../state/context.ts';
-import {deleteJudged} from '../state/fresh.ts';
-import {INDEX, type RouteStore, type Stores} from '../state/stores.ts';
-import {earliest} from '../state/wake.ts';
+import type {Context, Operator} from '../caches/context.ts';
+import {deleteJudged} from '../caches/fresh.ts';
+import {INDEX, type RouteStore, type Stores} from '../caches/stores.ts';
+import type {HostRoute, RouteObject, RouteVerdict} from '../kinds/edge-provider.ts';
+import {SERVICE} from '../kinds/kinds.ts';
+import {earliest} from '../kinds/wake.ts';
 
 /** `routeKey`: "namespace/np-…". All objects of a route are found by their names, which nobody can edit. */
 export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<KubeObject>[] {

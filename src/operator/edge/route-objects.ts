@@ -1,9 +1,9 @@
 /** The objects of a route: their common metadata, and what they publish. Pure. */
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import {H2C, hostLabel} from '../model/derived-names.ts';
-import type {EdgeProvider, HostRoute, PublishedRoute, RouteObject} from '../model/edge-provider.ts';
-import {SERVICE, type Service} from '../model/kinds.ts';
+import {H2C, hostLabel} from '../kinds/derived-names.ts';
+import type {EdgeProvider, HostRoute, PublishedRoute, RouteObject} from '../kinds/edge-provider.ts';
+import {SERVICE, type Service} from '../kinds/kinds.ts';
 
 const REDIRECT_TO = ANNOTATION.redirectTo;
 /**

@@ -2,8 +2,8 @@ import {expect, test} from 'vitest';
 import {ON_GATEWAY, ROUTE as route} from '../../../test/support/edge.ts';
 import {withoutNulls} from '../../runtime/apply/merge-patch.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
-import type {HostRoute} from '../model/edge-provider.ts';
-import {INGRESS, type Ingress, SERVICE} from '../model/kinds.ts';
+import type {HostRoute} from '../kinds/edge-provider.ts';
+import {INGRESS, type Ingress, SERVICE} from '../kinds/kinds.ts';
 import {publishedRoute} from './route-objects.ts';
 import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 

@@ -9,10 +9,10 @@
  * them.
  */
 import {type DeepReadonly, type KubeObject, resourceType} from '../../runtime/kube/object.ts';
-import type {RoutingConfig} from '../model/config.ts';
-import type {EdgeProblem, EdgeProvider, HostRoute, RouteObject} from '../model/edge-provider.ts';
-import {INGRESS, INGRESS_CLASS, type Ingress, SERVICE} from '../model/kinds.ts';
-import type {RedirectStatus} from '../model/project-hosts.ts';
+import type {RoutingConfig} from '../config/config.ts';
+import type {EdgeProblem, EdgeProvider, HostRoute, RouteObject} from '../kinds/edge-provider.ts';
+import {INGRESS, INGRESS_CLASS, type Ingress, SERVICE} from '../kinds/kinds.ts';
+import type {RedirectStatus} from '../kinds/project-hosts.ts';
 import {backendService, routeMetadata} from './route-objects.ts';
 
 /** https://doc.traefik.io/traefik/reference/routing-configuration/kubernetes/crd/http/middleware/ */

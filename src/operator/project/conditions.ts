@@ -1,8 +1,8 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
 import {conditionBuilders, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
+import {NO_BACKEND_REASONS} from '../domain/reasons.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
-import {NO_BACKEND_REASONS} from '../model/domain-reasons.ts';
-import {explainPause, explainRefusal, explainRetrying} from '../model/write-conditions.ts';
+import {explainPause, explainRefusal, explainRetrying} from '../kinds/write-conditions.ts';
 
 type Type = keyof typeof PROJECT_REASONS | 'Reconciling' | 'Stalled';
 

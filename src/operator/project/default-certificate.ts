@@ -3,8 +3,8 @@ import {type DecidedCondition, findCondition, timestamp} from '../../api/conditi
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import {type Issuance, lastProblem} from '../certificate/issuance-record.ts';
-import {contestOf, deleteRoutes, routeObjects} from '../edge/publish.ts';
+import type {Context} from '../caches/context.ts';
+import {readFresh} from '../caches/fresh.ts';
 import {
   type Attempt,
   attemptOf,
@@ -19,12 +19,12 @@ import {
   heldCertificate,
   nextAttemptMs,
   sentence,
-} from '../issuance/certificate.ts';
-import {acmeIssuerOf, keptIssuer} from '../model/issuer-ref.ts';
-import {CERTIFICATE, type Certificate, SECRET} from '../model/kinds.ts';
-import type {Context} from '../state/context.ts';
-import {readFresh} from '../state/fresh.ts';
-import {earliest} from '../state/wake.ts';
+} from '../certificate/certificate.ts';
+import {type Issuance, lastProblem} from '../claim/issuance-record.ts';
+import {contestOf, deleteRoutes, routeObjects} from '../edge/publish.ts';
+import {acmeIssuerOf, keptIssuer} from '../kinds/issuer-ref.ts';
+import {CERTIFICATE, type Certificate, SECRET} from '../kinds/kinds.ts';
+import {earliest} from '../kinds/wake.ts';
 import {ProjectReady} from './conditions.ts';
 
 interface CertificateProgress {

@@ -1,17 +1,17 @@
 /** The default host of a Project: its certificate, its route, and what its condition says. */
 import {type DecidedCondition, findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
+import type {Context, Operator} from '../caches/context.ts';
+import {BehindError, isGone} from '../caches/fresh.ts';
 import {findBackend, type NoBackend} from '../edge/backend.ts';
 import {deleteRoutes, type Publication, publishRoute, routeObjects, whileFormerServes} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
-import {accountOf} from '../model/account.ts';
-import {routeKeyOf, routeName} from '../model/derived-names.ts';
-import {type CachedProject, PROJECT} from '../model/kinds.ts';
-import {ownerOf} from '../model/owner.ts';
-import {conditionAfter, lastCondition} from '../model/write-conditions.ts';
-import type {Context, Operator} from '../state/context.ts';
-import {BehindError, isGone} from '../state/fresh.ts';
-import {earliest} from '../state/wake.ts';
+import {accountOf} from '../kinds/account.ts';
+import {routeKeyOf, routeName} from '../kinds/derived-names.ts';
+import {type CachedProject, PROJECT} from '../kinds/kinds.ts';
+import {ownerOf} from '../kinds/owner.ts';
+import {earliest} from '../kinds/wake.ts';
+import {conditionAfter, lastCondition} from '../kinds/write-conditions.ts';
 import {ProjectReady} from './conditions.ts';
 import {certifyDefaultHost, judgeDefaultHost} from './default-certificate.ts';
 

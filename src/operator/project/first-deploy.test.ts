@@ -3,8 +3,8 @@ import {beforeEach, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
-import {type CachedProject, PROJECT} from '../model/kinds.ts';
-import type {Context} from '../state/context.ts';
+import type {Context} from '../caches/context.ts';
+import {type CachedProject, PROJECT} from '../kinds/kinds.ts';
 import {FirstDeploys} from './first-deploy.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');

@@ -6,9 +6,9 @@ import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, keyOf, objectKey} from '../../runtime/kube/object.ts';
-import {type CachedProject, ENDPOINT_SLICE, PROJECT, type Project} from '../model/kinds.ts';
-import {PausedError} from '../model/write-conditions.ts';
-import type {Context} from '../state/context.ts';
+import type {Context} from '../caches/context.ts';
+import {type CachedProject, ENDPOINT_SLICE, PROJECT, type Project} from '../kinds/kinds.ts';
+import {PausedError} from '../kinds/write-conditions.ts';
 
 /** A tenant may write any number of slices. By default, each has at most 100 pods. */
 const MAX_SLICES = 5;

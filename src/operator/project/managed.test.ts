@@ -5,7 +5,7 @@ import {LABEL} from '../../api/names.ts';
 import {Corrections} from '../../runtime/apply/corrections.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import {done} from '../../runtime/controller/outcome.ts';
-import type {Operator} from '../state/context.ts';
+import type {Operator} from '../caches/context.ts';
 import {reconcileManagedDomain} from './managed.ts';
 
 const HOST = 'a.test';

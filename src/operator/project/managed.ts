@@ -9,14 +9,14 @@ import {identify} from '../../runtime/apply/corrections.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
-import {DOMAIN, type Domain} from '../model/kinds.ts';
-import {ownerOf} from '../model/owner.ts';
-import {type DesiredDomain, desiredDomain, isManaged} from '../model/project-hosts.ts';
-import type {Context, Operator} from '../state/context.ts';
-import {listing} from '../state/listing.ts';
-import {isPausedHost} from '../state/paused.ts';
-import {isTerminating} from '../state/stores.ts';
-import {UnlistedHosts} from '../state/unlisted-hosts.ts';
+import type {Context, Operator} from '../caches/context.ts';
+import {listing} from '../caches/listing.ts';
+import {isPausedHost} from '../caches/paused.ts';
+import {isTerminating} from '../caches/stores.ts';
+import {DOMAIN, type Domain} from '../kinds/kinds.ts';
+import {ownerOf} from '../kinds/owner.ts';
+import {type DesiredDomain, desiredDomain, isManaged} from '../kinds/project-hosts.ts';
+import {UnlistedHosts} from './unlisted-hosts.ts';
 
 const contested = (host: string) =>
   `Another program keeps changing or deleting Domain ${host}, which Projects manage, so Nameplate corrects it only from time to time. Change the Project instead, or ask the platform team to stop that program.`;

@@ -2,8 +2,8 @@
 import {type DecidedCondition, findCondition, settleConditions} from '../../api/conditions.ts';
 import type {ProjectStatus} from '../../api/generated/project.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Domain, Project} from '../model/kinds.ts';
-import {isManaged, type ListedHost, listedHosts} from '../model/project-hosts.ts';
+import type {Domain, Project} from '../kinds/kinds.ts';
+import {isManaged, type ListedHost, listedHosts} from '../kinds/project-hosts.ts';
 import {Deployed, DomainsReady, progressOfProject} from './conditions.ts';
 import type {FirstDeploy} from './first-deploy.ts';
 

@@ -2,7 +2,7 @@
  * The attackers in the e2e tests, which are tenants that use their own tokens, and their victim, which is served
  * throughout.
  */
-import {INGRESS, NAMESPACE} from '../../../src/operator/model/kinds.ts';
+import {INGRESS, NAMESPACE} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {ClusterTenant, type ClusterTenantOptions} from '../../support/cluster-tenant.ts';

@@ -1,6 +1,6 @@
 /** Certificates for another tenant's host. */
 import {expect} from 'vitest';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import {
   CERTIFICATE,
   CERTIFICATE_REQUEST,
@@ -10,7 +10,7 @@ import {
   ISSUER,
   SECRET,
   SERVICE,
-} from '../../../src/operator/model/kinds.ts';
+} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {signingRequest} from '../../integration/approval/signing-request.ts';
 import {ISSUER_REF} from '../../support/issuers.ts';

@@ -2,7 +2,7 @@
 import {expect} from 'vitest';
 import {API_VERSION, LABEL} from '../../../src/api/names.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import {
   CERTIFICATE,
   DOMAIN,
@@ -12,7 +12,7 @@ import {
   NAMESPACE,
   SECRET,
   SERVICE,
-} from '../../../src/operator/model/kinds.ts';
+} from '../../../src/operator/kinds/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {ROLE, ROLE_BINDING} from '../../support/identity.ts';

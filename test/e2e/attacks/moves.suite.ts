@@ -1,8 +1,8 @@
 /** Only a host's DNS decides who holds it, no matter what tenants did before or left behind. */
 import {expect, it} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
-import {hostLabel} from '../../../src/operator/model/derived-names.ts';
-import {INGRESS, NAMESPACE} from '../../../src/operator/model/kinds.ts';
+import {hostLabel} from '../../../src/operator/kinds/derived-names.ts';
+import {INGRESS, NAMESPACE} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {follow} from '../../support/kube.ts';
 import {admin, cluster, visitor} from '../world.ts';

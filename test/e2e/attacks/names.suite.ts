@@ -5,7 +5,7 @@ import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {API_KEY} from '../../../src/keys/apikey.ts';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
-import {DOMAIN, SECRET} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {until} from '../../cluster/wait.ts';
 import {ACCOUNT} from '../../support/identity.ts';

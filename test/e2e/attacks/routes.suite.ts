@@ -1,8 +1,8 @@
 /** Routes of the edge for another tenant's host, and backends that point out of the namespace. */
 import {expect} from 'vitest';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
-import {ENDPOINT_SLICE, INGRESS, INGRESS_CLASS, SERVICE} from '../../../src/operator/model/kinds.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
+import {ENDPOINT_SLICE, INGRESS, INGRESS_CLASS, SERVICE} from '../../../src/operator/kinds/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {listAll} from '../../support/kube.ts';

@@ -1,7 +1,7 @@
 /** What all tenants share: hosts that nobody holds yet, and the verifier's time. */
 import {expect} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import {DOMAIN, DOMAIN_CLAIM, type Domain, SERVICE} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN, DOMAIN_CLAIM, type Domain, SERVICE} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {follow, listAll} from '../../support/kube.ts';
 import {admin, cluster, newClusterTenant, visitor} from '../world.ts';

@@ -1,5 +1,5 @@
 /** Makes the moves of a plan in the cluster, with the rights of the attacking tenant. */
-import {DOMAIN} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {resourceName} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';

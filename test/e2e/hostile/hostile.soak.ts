@@ -7,7 +7,7 @@
 import {generateKeyPairSync, randomBytes} from 'node:crypto';
 import {setTimeout as pause} from 'node:timers/promises';
 import {afterAll, beforeAll, expect, it} from 'vitest';
-import {NAMESPACE, SECRET} from '../../../src/operator/model/kinds.ts';
+import {NAMESPACE, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {signingRequest} from '../../integration/approval/signing-request.ts';
 import {listAll} from '../../support/kube.ts';
 import {type Attacker, EDGE_CLASS, newAttacker} from '../attacks/attackers.ts';

@@ -5,7 +5,7 @@
 import {createHash, X509Certificate} from 'node:crypto';
 import {setTimeout as pause} from 'node:timers/promises';
 import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
-import {CERTIFICATE_REQUEST, type CertificateRequest, DOMAIN_CLAIM, SECRET} from '../../../src/operator/model/kinds.ts';
+import {CERTIFICATE_REQUEST, type CertificateRequest, DOMAIN_CLAIM, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import type {Answer, Visit} from '../../support/http.ts';
 import {follow} from '../../support/kube.ts';

@@ -1,5 +1,5 @@
 import {describe, expect, it} from 'vitest';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import type {WritableKind} from './catalog.ts';
 import {ANNOTATIONS, meaningOf} from './fields.ts';
 import {everything} from './objects.ts';

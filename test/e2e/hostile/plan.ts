@@ -1,5 +1,5 @@
 /** What an attacker does in a round: drawn from a seed, without reading the cluster. */
-import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import {type KubeObject, type ResourceType, resourceName} from '../../../src/runtime/kube/object.ts';
 import type {WritableKind} from './catalog.ts';
 import {contentOf, everything, something} from './objects.ts';

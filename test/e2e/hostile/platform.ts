@@ -1,5 +1,5 @@
 /** The platform under attack: the chart's defaults, with an issuer whose CA is watched. */
-import {ACME_ISSUER} from '../../../src/operator/model/kinds.ts';
+import {ACME_ISSUER} from '../../../src/operator/kinds/kinds.ts';
 import {untilEstablished} from '../../cluster/crds.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
 import {until} from '../../cluster/wait.ts';

@@ -1,5 +1,5 @@
 /** Values for the fields of hostile objects: the attacker's own, the victims', and the platform's. */
-import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import {ANNOTATIONS, type Meaning} from './fields.ts';
 import type {Random} from './random.ts';
 

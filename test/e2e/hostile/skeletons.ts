@@ -2,7 +2,7 @@
  * Frames for kinds whose random objects would never be valid. A frame says what belongs together; each value that names
  * something is drawn at random.
  */
-import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import type {Draw} from './pools.ts';
 
 export type Content = Record<string, unknown>;

@@ -1,7 +1,7 @@
 /**
  * Tenants that attackers must not disturb: one that is served throughout, and one with which attackers exchange hosts.
  */
-import {DOMAIN_CLAIM, ENDPOINT_SLICE} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN_CLAIM, ENDPOINT_SLICE} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import type {ClusterTenant} from '../../support/cluster-tenant.ts';
 import {listAll} from '../../support/kube.ts';

@@ -3,7 +3,7 @@
  */
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import {type AdmissionWorld, expectRefused, startAdmissionWorld} from './admission-world.ts';
 import {MANAGED, manifest, TENANT} from './manifests.ts';
 import {objectAttacks, objectDeeds} from './objects.rows.ts';

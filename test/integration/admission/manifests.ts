@@ -1,6 +1,6 @@
 /** The objects of the admission tests: those that exist, and the parts of a row. */
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import {ingressSpec} from '../../support/objects.ts';
 
 export const TENANT = 'mallory';

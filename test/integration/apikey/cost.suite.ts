@@ -4,7 +4,7 @@ import {findCondition} from '../../../src/api/conditions.ts';
 import {API_VERSION, LABEL} from '../../../src/api/names.ts';
 import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
-import {NAMESPACE, SECRET} from '../../../src/operator/model/kinds.ts';
+import {NAMESPACE, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import * as objects from '../../support/objects.ts';
 import type {KeyWorld} from './key-world.ts';

@@ -5,7 +5,7 @@ import {timestamp} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';
 import {API_KEY} from '../../../src/keys/apikey.ts';
 import {digestOf} from '../../../src/keys/format.ts';
-import {NAMESPACE, SECRET} from '../../../src/operator/model/kinds.ts';
+import {NAMESPACE, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {operatorRequests} from './audit.ts';
 import {newKeyTenant} from './key-tenant.ts';

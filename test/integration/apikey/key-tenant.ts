@@ -7,7 +7,7 @@ import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
 import {digestOf} from '../../../src/keys/format.ts';
 import type {KeyClaim} from '../../../src/keys/keyclaim.ts';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
-import {NAMESPACE, SECRET} from '../../../src/operator/model/kinds.ts';
+import {NAMESPACE, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import * as objects from '../../support/objects.ts';

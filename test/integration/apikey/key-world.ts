@@ -13,7 +13,7 @@ import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
 import {type KeyAuthenticator, watchKeys} from '../../../src/keys/authenticator.ts';
 import {KEY_CLAIM, type KeyClaim} from '../../../src/keys/keyclaim.ts';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
-import {SECRET} from '../../../src/operator/model/kinds.ts';
+import {SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {Reflector} from '../../../src/runtime/cache/reflector.ts';
 import type {ReadonlyStore, Store} from '../../../src/runtime/cache/store.ts';
 import type {WriteRecord} from '../../../src/runtime/kube/calls.ts';

@@ -3,7 +3,7 @@ import {expect, test} from 'vitest';
 import {API_KEY} from '../../../src/keys/apikey.ts';
 import {digestOf} from '../../../src/keys/format.ts';
 import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
-import {SECRET} from '../../../src/operator/model/kinds.ts';
+import {SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {newKeyTenant} from './key-tenant.ts';
 import {type KeyWorld, MESSAGES_USER} from './key-world.ts';
 

@@ -2,7 +2,7 @@
 import {expect, test} from 'vitest';
 import {digestOf} from '../../../src/keys/format.ts';
 import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
-import {SECRET} from '../../../src/operator/model/kinds.ts';
+import {SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {newKeyTenant, previousKey} from './key-tenant.ts';
 import type {KeyWorld} from './key-world.ts';

@@ -1,7 +1,7 @@
 /** After all previous tests, no key is anywhere except in its Secret. */
 import {expect, test} from 'vitest';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
-import {SECRET} from '../../../src/operator/model/kinds.ts';
+import {SECRET} from '../../../src/operator/kinds/kinds.ts';
 import type {KeyWorld} from './key-world.ts';
 
 /** A key, or the base64 of its beginning. */

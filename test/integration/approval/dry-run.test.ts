@@ -1,7 +1,7 @@
 /** The operator in a cluster that adopts it: another approver decides, and the operator reports what it would deny. */
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
-import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest, SECRET} from '../../../src/operator/model/kinds.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
+import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {Child} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';

@@ -5,7 +5,7 @@
 import {X509Certificate} from 'node:crypto';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import {ACME_ISSUER, CERTIFICATE_REQUEST, SECRET} from '../../../src/operator/model/kinds.ts';
+import {ACME_ISSUER, CERTIFICATE_REQUEST, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';

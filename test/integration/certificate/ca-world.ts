@@ -4,7 +4,7 @@
  */
 import {mkdir, rename, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
-import {ACME_ISSUER, type ACMEIssuer} from '../../../src/operator/model/kinds.ts';
+import {ACME_ISSUER, type ACMEIssuer} from '../../../src/operator/kinds/kinds.ts';
 import {type KubeObject, resourceType} from '../../../src/runtime/kube/object.ts';
 import {type Child, startChild} from '../../cluster/children.ts';
 import {freePorts} from '../../cluster/free-ports.ts';

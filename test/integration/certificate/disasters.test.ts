@@ -7,7 +7,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import * as kinds from '../../../src/operator/model/kinds.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {type CaFault, type CaRequestSeen, refusal} from '../../support/ca-proxy.ts';
 import {createLeapingClock, type LeapingClock} from '../../support/leaping-clock.ts';

@@ -1,5 +1,5 @@
 /** What the tests of orders have in common: tenants that are about to order, and what the CA has seen of a host. */
-import {CERTIFICATE_REQUEST, type CertificateRequest, type DomainClaim} from '../../../src/operator/model/kinds.ts';
+import {CERTIFICATE_REQUEST, type CertificateRequest, type DomainClaim} from '../../../src/operator/kinds/kinds.ts';
 import type {CaRequestSeen, CaResource} from '../../support/ca-proxy.ts';
 import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
 import type {CaWorld} from './ca-world.ts';

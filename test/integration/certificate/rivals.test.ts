@@ -5,8 +5,8 @@
 import {createPrivateKey} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
 import {AcmeClient} from '../../../src/acme/client.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
-import * as kinds from '../../../src/operator/model/kinds.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {type CaResource, refusal} from '../../support/ca-proxy.ts';

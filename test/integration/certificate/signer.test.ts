@@ -1,7 +1,7 @@
 /** From a Project to a certificate that a CA has issued after it truly validated the host, whatever the CA answers. */
 import {X509Certificate} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
-import {ACME_ISSUER, CERTIFICATE_REQUEST} from '../../../src/operator/model/kinds.ts';
+import {ACME_ISSUER, CERTIFICATE_REQUEST} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {type CaRequestSeen, type CaResource, refusal, withMembers} from '../../support/ca-proxy.ts';
 import {signingRequest} from '../approval/signing-request.ts';

@@ -7,7 +7,7 @@ import {join} from 'node:path';
 import {isDeepStrictEqual} from 'node:util';
 import {beforeAll, expect, test} from 'vitest';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
-import {INGRESS} from '../../../src/operator/model/kinds.ts';
+import {INGRESS} from '../../../src/operator/kinds/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {bundleOperator} from '../../support/operator-process.ts';

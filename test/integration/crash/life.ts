@@ -1,8 +1,8 @@
 /** A whole domain life, from a Project without domains to their removal, and the objects at both ends. */
 import {isDeepStrictEqual} from 'node:util';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {backendName, routeName} from '../../../src/operator/model/derived-names.ts';
-import * as kinds from '../../../src/operator/model/kinds.ts';
+import {backendName, routeName} from '../../../src/operator/kinds/derived-names.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {PORT} from '../../support/objects.ts';
 import type {DomainTenant} from '../operator/domain-tenant.ts';

@@ -3,7 +3,7 @@
  * it and the API server counts its writes. The proxy also shows it the objects of only one namespace, so that many such
  * operators can share an API server.
  */
-import {DOMAIN_CLAIM, NAMESPACE} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN_CLAIM, NAMESPACE} from '../../../src/operator/kinds/kinds.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {collectionPath} from '../../../src/runtime/kube/paths.ts';
 import {tail} from '../../cluster/children.ts';

@@ -10,7 +10,7 @@ import {networkInterfaces, tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {traefik} from '../../../src/operator/edge/traefik.ts';
-import type {HostRoute} from '../../../src/operator/model/edge-provider.ts';
+import type {HostRoute} from '../../../src/operator/kinds/edge-provider.ts';
 import {withoutNulls} from '../../../src/runtime/apply/merge-patch.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {type Child, failOnExit, startChild} from '../../cluster/children.ts';

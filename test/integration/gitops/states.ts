@@ -11,8 +11,8 @@ import {
 import {API_VERSION} from '../../../src/api/names.ts';
 import {API_KEY_REASONS, progressOfKey} from '../../../src/operator/apikey/conditions.ts';
 import type {DomainCondition} from '../../../src/operator/domain/conditions.ts';
+import {DOMAIN_REASONS} from '../../../src/operator/domain/reasons.ts';
 import {progressOf, readyOf, stateOf} from '../../../src/operator/domain/summary.ts';
-import {DOMAIN_REASONS} from '../../../src/operator/model/domain-reasons.ts';
 import {PROJECT_REASONS, progressOfProject} from '../../../src/operator/project/conditions.ts';
 import {type Dumped, readObjects, STATES_FILE} from './dumped.ts';
 

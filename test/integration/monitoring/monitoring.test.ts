@@ -8,7 +8,7 @@ import {join} from 'node:path';
 import {setTimeout as pause} from 'node:timers/promises';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {parseAllDocuments} from 'yaml';
-import {ACME_ISSUER} from '../../../src/operator/model/kinds.ts';
+import {ACME_ISSUER} from '../../../src/operator/kinds/kinds.ts';
 import type {Child} from '../../cluster/children.ts';
 import {run} from '../../cluster/children.ts';
 import {ensurePrograms, HELM} from '../../cluster/programs.ts';

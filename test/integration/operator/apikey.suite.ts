@@ -4,7 +4,7 @@
 import {expect, test} from 'vitest';
 import {API_VERSION} from '../../../src/api/names.ts';
 import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
-import * as kinds from '../../../src/operator/model/kinds.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {newDomainTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';

@@ -1,7 +1,7 @@
 /** Certificates that the test creates itself, because cert-manager does not run. */
 import {timestamp} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import * as kinds from '../../../src/operator/model/kinds.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import type {DeepReadonly} from '../../../src/runtime/kube/object.ts';
 import {CLUSTER_ISSUER_NAME} from './cert-manager.ts';

@@ -6,7 +6,7 @@ import {
   CERTIFICATE_REQUEST,
   type CertificateRequest,
   CLUSTER_ISSUER,
-} from '../../../src/operator/model/kinds.ts';
+} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {isConflict, isNotFound} from '../../../src/runtime/kube/errors.ts';
 import type {ApiServer} from '../../cluster/apiserver.ts';

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {CERTIFICATE} from '../../../src/operator/model/kinds.ts';
+import {CERTIFICATE} from '../../../src/operator/kinds/kinds.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import {askLiar, certify} from './lying-issuer.ts';
 import {CA_IDENTITY, type OperatorWorld} from './operator-world.ts';

@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {LABEL} from '../../../src/api/names.ts';
-import {DOMAIN, DOMAIN_CLAIM, INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN, DOMAIN_CLAIM, INGRESS, PROJECT} from '../../../src/operator/kinds/kinds.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import {INGRESS_ADDRESS, type OperatorWorld} from './operator-world.ts';
 

@@ -7,7 +7,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {findCondition, timestamp} from '../../../src/api/conditions.ts';
-import * as kinds from '../../../src/operator/model/kinds.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {bundleOperator} from '../../support/operator-process.ts';
 import {signingRequest} from '../approval/signing-request.ts';

@@ -29,9 +29,9 @@ import {
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
-import {accountId} from '../../../src/operator/model/account.ts';
-import {backendName, type DerivedNames, routeName} from '../../../src/operator/model/derived-names.ts';
-import * as kinds from '../../../src/operator/model/kinds.ts';
+import {accountId} from '../../../src/operator/kinds/account.ts';
+import {backendName, type DerivedNames, routeName} from '../../../src/operator/kinds/derived-names.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {isNotFound} from '../../../src/runtime/kube/errors.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';

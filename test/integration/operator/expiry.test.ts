@@ -4,7 +4,7 @@
  */
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {findCondition, timestamp} from '../../../src/api/conditions.ts';
-import {CERTIFICATE, DOMAIN, INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
+import {CERTIFICATE, DOMAIN, INGRESS, PROJECT} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import {askLiar, certify, refuse} from './lying-issuer.ts';

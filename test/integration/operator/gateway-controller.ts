@@ -6,7 +6,7 @@ import {
   type HttpRoute,
   LISTENER_SET,
 } from '../../../src/operator/edge/gateway-kinds.ts';
-import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
+import {NAMESPACE} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {isNotFound} from '../../../src/runtime/kube/errors.ts';
 import {type KubeObject, objectKey} from '../../../src/runtime/kube/object.ts';

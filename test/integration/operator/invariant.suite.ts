@@ -2,8 +2,8 @@
 import {expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
-import * as kinds from '../../../src/operator/model/kinds.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {RELEASE} from '../../support/install.ts';
 import type {OperatorWorld} from './operator-world.ts';
 

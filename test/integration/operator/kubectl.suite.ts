@@ -3,7 +3,7 @@ import {execFile} from 'node:child_process';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import {PROJECT} from '../../../src/operator/model/kinds.ts';
+import {PROJECT} from '../../../src/operator/kinds/kinds.ts';
 import {TARGET_DOMAIN} from '../../cluster/state.ts';
 import {until} from '../../cluster/wait.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';

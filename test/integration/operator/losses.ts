@@ -2,8 +2,8 @@
 import {isDeepStrictEqual} from 'node:util';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
-import * as kinds from '../../../src/operator/model/kinds.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
 import type {OperatorWorld} from './operator-world.ts';
 

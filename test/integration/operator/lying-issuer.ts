@@ -3,7 +3,7 @@ import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {timestamp} from '../../../src/api/conditions.ts';
-import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest} from '../../../src/operator/model/kinds.ts';
+import {CERTIFICATE, CERTIFICATE_REQUEST, type CertificateRequest} from '../../../src/operator/kinds/kinds.ts';
 import {isConflict, isNotFound} from '../../../src/runtime/kube/errors.ts';
 import {run} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';

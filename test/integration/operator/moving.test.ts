@@ -5,8 +5,8 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {type Condition, findCondition} from '../../../src/api/conditions.ts';
 import {GATEWAY, HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
-import {DOMAIN, PROJECT, SERVICE} from '../../../src/operator/model/kinds.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
+import {DOMAIN, PROJECT, SERVICE} from '../../../src/operator/kinds/kinds.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
 import {claimed, issue, prepareForHand} from './by-hand.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';

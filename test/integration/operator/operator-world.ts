@@ -9,7 +9,7 @@ import {join} from 'node:path';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
-import * as kinds from '../../../src/operator/model/kinds.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';

@@ -1,7 +1,7 @@
 /** An overloaded API server: its answers, and what makes the operator send requests. */
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
-import {DOMAIN, INGRESS} from '../../../src/operator/model/kinds.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
+import {DOMAIN, INGRESS} from '../../../src/operator/kinds/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import type {Fault, Seen} from '../runtime/fault-proxy.ts';

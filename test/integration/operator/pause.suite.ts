@@ -1,8 +1,8 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {hasPause} from '../../../src/operator/model/account.ts';
-import {DOMAIN, INGRESS, NAMESPACE, PROJECT} from '../../../src/operator/model/kinds.ts';
+import {hasPause} from '../../../src/operator/kinds/account.ts';
+import {DOMAIN, INGRESS, NAMESPACE, PROJECT} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import type {AuditEvent} from './audit.ts';

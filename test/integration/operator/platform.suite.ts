@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import {DOMAIN, INGRESS_CLASS} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN, INGRESS_CLASS} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import {INGRESS_CLASS_NAME, installIngressClass, type OperatorWorld} from './operator-world.ts';

@@ -1,7 +1,7 @@
 /** Probes of live hosts on an edge that answers correctly. */
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import {DOMAIN} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN} from '../../../src/operator/kinds/kinds.ts';
 import {keyOf} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import type {OperatorWorld} from './operator-world.ts';

@@ -2,7 +2,7 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {LABEL} from '../../../src/api/names.ts';
-import {DOMAIN, INGRESS, PROJECT} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN, INGRESS, PROJECT} from '../../../src/operator/kinds/kinds.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
 

@@ -1,8 +1,8 @@
 /** What a visitor gets at each moment from the Ingresses and Middlewares of that moment, as Traefik interprets them. */
 
 import {MIDDLEWARE, type Middleware} from '../../../src/operator/edge/traefik.ts';
-import type {Ingress} from '../../../src/operator/model/kinds.ts';
-import {INGRESS, SERVICE, type Service} from '../../../src/operator/model/kinds.ts';
+import type {Ingress} from '../../../src/operator/kinds/kinds.ts';
+import {INGRESS, SERVICE, type Service} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import type {History} from './history.ts';
 

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {DOMAIN} from '../../../src/operator/model/kinds.ts';
+import {DOMAIN} from '../../../src/operator/kinds/kinds.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
 import {hops, type Moment, moments} from './published.ts';

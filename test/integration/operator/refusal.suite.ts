@@ -1,8 +1,8 @@
 /** An API server that rejects writes: the object that they concern says so, and what is served stays Ready. */
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
-import * as kinds from '../../../src/operator/model/kinds.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';
 import type {OperatorWorld} from './operator-world.ts';
 import {needsWrite} from './overload.ts';

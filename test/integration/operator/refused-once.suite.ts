@@ -1,8 +1,8 @@
 /** An overloaded API server refuses some requests of each kind, but accepts their retries. */
 import {expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
-import * as kinds from '../../../src/operator/model/kinds.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {keyOf} from '../../../src/runtime/kube/object.ts';
 import {type FaultProxy, isWatch} from '../runtime/fault-proxy.ts';

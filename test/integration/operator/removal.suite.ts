@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import {
   CERTIFICATE,
   DOMAIN,
@@ -12,7 +12,7 @@ import {
   PROJECT,
   SECRET,
   SERVICE,
-} from '../../../src/operator/model/kinds.ts';
+} from '../../../src/operator/kinds/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant.ts';

@@ -4,9 +4,9 @@
 import type {AddressInfo, Socket} from 'node:net';
 import {createSecureContext, createServer, type SecureContext} from 'node:tls';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {routeName} from '../../../src/operator/model/derived-names.ts';
-import * as kinds from '../../../src/operator/model/kinds.ts';
-import {DEFAULT_REDIRECT_STATUS} from '../../../src/operator/model/project-hosts.ts';
+import {routeName} from '../../../src/operator/kinds/derived-names.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
+import {DEFAULT_REDIRECT_STATUS} from '../../../src/operator/kinds/project-hosts.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
 export interface TlsEdge {

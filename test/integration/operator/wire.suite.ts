@@ -6,7 +6,7 @@ import {type AddressInfo, connect, type Socket} from 'node:net';
 import {join} from 'node:path';
 import {createServer} from 'node:tls';
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import * as kinds from '../../../src/operator/model/kinds.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
 import type {OperatorProcess} from '../../support/operator-process.ts';

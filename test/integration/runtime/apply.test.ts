@@ -1,5 +1,5 @@
 import {beforeEach, expect, test} from 'vitest';
-import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
+import {NAMESPACE} from '../../../src/operator/kinds/kinds.ts';
 import {type ApplyResult, applyIfChanged, applyStatusIfChanged} from '../../../src/runtime/apply/apply.ts';
 import type {Store} from '../../../src/runtime/cache/store.ts';
 import {isConflict} from '../../../src/runtime/kube/errors.ts';

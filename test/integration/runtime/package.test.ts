@@ -7,7 +7,7 @@ import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, onTestFinished, test} from 'vitest';
-import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
+import {NAMESPACE} from '../../../src/operator/kinds/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {packageRuntime} from '../../../tools/release/controller-runtime.ts';
 import {sourceOf} from '../../../tools/release/source.ts';

@@ -1,7 +1,7 @@
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {systemClock} from '../../../src/base/clock.ts';
-import {NAMESPACE} from '../../../src/operator/model/kinds.ts';
+import {NAMESPACE} from '../../../src/operator/kinds/kinds.ts';
 import {Reflector, type ReflectorOptions} from '../../../src/runtime/cache/reflector.ts';
 import type {Delta, Store} from '../../../src/runtime/cache/store.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';

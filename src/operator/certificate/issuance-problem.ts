@@ -1,0 +1,70 @@
+/**
+ * A problem that keeps all certificates from being issued is reported once, as a warning and a metric of the operator.
+ */
+import type {Registry} from 'prom-client';
+import {findCondition} from '../../api/conditions.ts';
+import {metricsIn} from '../../base/metrics.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Dependency} from '../caches/context.ts';
+import type {Stores} from '../caches/stores.ts';
+import type {OperatorConfig} from '../config/config.ts';
+import {acmeIssuerOf, issuerOf} from '../kinds/issuer-ref.ts';
+import type {ACMEIssuer, Issuer} from '../kinds/kinds.ts';
+
+interface Parts {
+  readonly config: Pick<OperatorConfig, 'certificates'>;
+  readonly stores: Pick<Stores, 'certificates' | 'clusterIssuers' | 'acmeIssuers'>;
+  readonly certManager: Pick<Dependency, 'problem'>;
+  readonly registry: Registry;
+}
+
+/** Returns the text for the readiness check. */
+export function watchIssuance({config, stores, certManager, registry}: Parts): () => string | undefined {
+  const problems = {
+    'cert-manager': () =>
+      stores.certificates.state === 'missing' ? 'cert-manager is not installed.' : certManager.problem(),
+    issuer: () => issuerTrouble(config, stores),
+  } as const;
+  metricsIn(registry).readings(
+    'nameplate_dependency_up',
+    '0 if this is known to keep every certificate from being issued.',
+    ['dependency'],
+    () => Object.entries(problems).map(([dependency, problem]) => [{dependency}, problem() ? 0 : 1]),
+  );
+  return () => {
+    const found = Object.values(problems).flatMap(problem => problem() ?? []);
+    if (found.length === 0) return undefined;
+    return `${found.join(' ')} Hosts that have a valid certificate are served until it expires; new hosts wait.`;
+  };
+}
+
+/** Of the configured issuer, if it is one of the whole cluster. */
+function issuerTrouble(
+  {certificates}: Parts['config'],
+  {certificates: {state}, clusterIssuers, acmeIssuers}: Parts['stores'],
+): string | undefined {
+  const {kind, name, group} = issuerOf(certificates.issuerRef);
+  if (acmeIssuerOf(certificates.issuerRef) !== undefined) {
+    if (acmeIssuers.state !== 'synced') return undefined;
+    const found = acmeIssuers.get(name);
+    return found ? acmeNotReady(name, found) : `There is no ACMEIssuer ${name}.`;
+  }
+  if (state !== 'synced' || clusterIssuers.state !== 'synced') return undefined;
+  if (group !== 'cert-manager.io' || kind !== 'ClusterIssuer') return undefined;
+  const issuer = clusterIssuers.get(name);
+  return issuer ? notReady(kind, name, issuer) : `There is no ClusterIssuer ${name}.`;
+}
+
+/** Why an ACMEIssuer issues nothing now; undefined if it does, or has not said. */
+export function acmeNotReady(name: string, {status}: DeepReadonly<ACMEIssuer>): string | undefined {
+  const failing = status?.conditions?.find(condition => condition.status === 'False');
+  return failing && `The platform's ACMEIssuer ${name} is not ready: ${failing.message.replace(/[.\s]+$/, '')}.`;
+}
+
+/** The message of an issuer that is not ready; undefined if it is ready, or has none. */
+export function notReady(kind: string, name: string, issuer: DeepReadonly<Issuer>): string | undefined {
+  const ready = findCondition(issuer.status?.conditions, 'Ready');
+  if (ready?.status !== 'False') return undefined;
+  const why = (ready.message ?? ready.reason ?? '').replace(/[.\s]+$/, '');
+  return `The platform's ${kind} ${name} is not ready${why === '' ? '' : `: ${why}`}.`;
+}

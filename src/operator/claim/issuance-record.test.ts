@@ -1,0 +1,151 @@
+import {describe, expect, test} from 'vitest';
+import {timestamp} from '../../api/conditions.ts';
+import type {DomainClaimSpec} from '../../api/generated/domainclaim.ts';
+import type {CertificateRequest, DomainClaim} from '../kinds/kinds.ts';
+import {
+  abandoned,
+  admitted,
+  failed,
+  forgotten,
+  isAdmitted,
+  isOfHolder,
+  issued,
+  placed,
+  placedOrder,
+  withoutDelay,
+} from './issuance-record.ts';
+
+const NOW = Date.parse('2026-11-21T12:00:00Z');
+const HOUR = 3_600_000;
+const HELD: DomainClaimSpec = {account: 'acme', namespace: 'a', since: '2026-11-01T00:00:00Z'};
+const ADMISSION = {issuer: 'ca', request: 'uid-1', renewal: false, nowMs: NOW, countsSinceMs: NOW - 24 * HOUR};
+const OPEN = placed(admitted(HELD, ADMISSION), 'https://ca.test/order/1', 'https://ca.test/authz/1');
+const PROBLEM = {at: timestamp(NOW), type: 'dns', detail: 'no address', retryAt: timestamp(NOW + HOUR)};
+const MOVED = {account: 'other', namespace: 'b'};
+
+const requestOf = (uid: string | undefined) =>
+  ({metadata: {name: 'r', ...(uid !== undefined && {uid})}}) as CertificateRequest;
+const claimOf = (spec: DomainClaimSpec) => ({metadata: {name: 'a.test'}, spec}) as DomainClaim;
+
+test('an admission charges the order before it is placed, and names who may place it', () => {
+  const spec = admitted(HELD, ADMISSION);
+  expect(spec).toEqual({
+    ...HELD,
+    orders: [{at: timestamp(NOW), issuer: 'ca', request: 'uid-1'}],
+    issuance: {issuer: 'ca', account: 'acme', namespace: 'a', request: 'uid-1'},
+  });
+  expect(admitted(HELD, {...ADMISSION, renewal: true}).orders).toEqual([
+    {at: timestamp(NOW), issuer: 'ca', request: 'uid-1', renewal: true},
+  ]);
+});
+
+test.each([
+  {what: 'the request that was admitted', spec: OPEN, uid: 'uid-1', want: true},
+  {what: 'another request of the same name', spec: OPEN, uid: 'uid-2', want: false},
+  {what: 'a request without a UID, and a claim without a request', spec: HELD, uid: undefined, want: false},
+  {what: 'the request of a former account', spec: {...OPEN, ...MOVED}, uid: 'uid-1', want: false},
+  {what: 'one whose host moved within the account', spec: {...OPEN, namespace: 'b'}, uid: 'uid-1', want: false},
+  {what: 'one whose claim is released', spec: {...OPEN, releasedAt: timestamp(NOW)}, uid: 'uid-1', want: false},
+  {what: 'one whose order has ended', spec: failed(OPEN, PROBLEM), uid: 'uid-1', want: false},
+])('$what may order: $want', ({spec, uid, want}) => {
+  expect(isAdmitted(claimOf(spec), requestOf(uid))).toBe(want);
+});
+
+test('a host without a claim admits nobody', () => {
+  expect(isAdmitted(undefined, requestOf('uid-1'))).toBe(false);
+});
+
+describe('an open order of a request that is gone', () => {
+  test('is continued by the next request of the same holder at the same CA, and costs nothing', () => {
+    const next = admitted(OPEN, {...ADMISSION, request: 'uid-2', nowMs: NOW + 1000});
+    expect(next.orders).toEqual(OPEN.orders);
+    expect(next.issuance).toEqual({...OPEN.issuance, request: 'uid-2'});
+  });
+
+  // attack: stale-order
+  test.each([
+    {what: 'a former holder', spec: {...OPEN, ...MOVED}, issuer: 'ca'},
+    {what: 'another CA', spec: OPEN, issuer: 'other'},
+  ])('is not continued if it is of $what', ({spec, issuer}) => {
+    const next = admitted(spec, {...ADMISSION, issuer, request: 'uid-2'});
+    expect(next.orders).toHaveLength(2);
+    expect(next.issuance).not.toHaveProperty('order');
+    expect(next.issuance).not.toHaveProperty('authorization');
+    expect(next.issuance).toMatchObject({issuer, account: spec.account, namespace: spec.namespace});
+  });
+});
+
+test('orders that no longer count are forgotten, and the newest ones are kept within the limit of the CRD', () => {
+  const at = (ms: number) => ({at: timestamp(ms), issuer: 'ca', request: 'any'});
+  const old = {...HELD, orders: [at(NOW - 25 * HOUR), at(NOW - HOUR)]};
+  expect(admitted(old, ADMISSION).orders?.map(order => order.at)).toEqual([timestamp(NOW - HOUR), timestamp(NOW)]);
+  const full = {...HELD, orders: Array.from({length: 20}, (_, n) => at(NOW - HOUR + n * 1000))};
+  const orders = admitted(full, ADMISSION).orders ?? [];
+  expect(orders).toHaveLength(20);
+  expect(orders.at(-1)?.at).toBe(timestamp(NOW));
+});
+
+test('a failure ends the order, says why, and counts', () => {
+  const spec = failed(OPEN, PROBLEM);
+  expect(spec.failures).toEqual([PROBLEM.at]);
+  expect(spec.issuance).toMatchObject({issuer: 'ca', problem: PROBLEM});
+  expect(spec.issuance).not.toHaveProperty('order');
+  expect(spec.issuance).not.toHaveProperty('request');
+  expect(spec.orders, 'the order remains charged').toEqual(OPEN.orders);
+  let many = spec;
+  for (let n = 0; n < 30; n++) many = failed(many, {...PROBLEM, at: timestamp(NOW + n * 1000)});
+  expect(many.failures).toHaveLength(20);
+  expect(many.failures?.at(-1)).toBe(timestamp(NOW + 29_000));
+});
+
+// attack: stale-order
+test('the authorization of a failed order stays known, so that it can be deactivated for the next holder', () => {
+  const former = {...failed(OPEN, PROBLEM), ...MOVED};
+  expect(isOfHolder(former)).toBe(false);
+  expect(former.issuance?.authorization).toBe('https://ca.test/authz/1');
+  expect(isOfHolder(forgotten(former))).toBe(true);
+  expect(forgotten(former)).not.toHaveProperty('issuance');
+  expect(forgotten(former).orders, 'the CA has not forgotten the order').toEqual(OPEN.orders);
+});
+
+test('a certificate ends the order and the last problem, and its identifier for renewal information is kept', () => {
+  const url = 'https://ca.test/order/2';
+  const spec = issued(placed(admitted(failed(OPEN, PROBLEM), ADMISSION), url, undefined), url, 'id.1');
+  expect(spec.issuance).toEqual({
+    ...{issuer: 'ca', account: 'acme', namespace: 'a', request: 'uid-1', issued: url, renewal: 'id.1'},
+    authorization: 'https://ca.test/authz/1',
+  });
+  expect(placedOrder(spec), 'until the request has it').toBe(url);
+  const renewing = admitted(spec, {...ADMISSION, request: 'uid-2', renewal: true});
+  expect(renewing.issuance?.renewal, 'for the next order, which replaces it').toBe('id.1');
+  expect(placedOrder(renewing), 'the next request gets a new order').toBeUndefined();
+  expect(renewing.orders).toHaveLength((spec.orders?.length ?? 0) + 1);
+  expect(issued(renewing, url, undefined).issuance).not.toHaveProperty('renewal');
+});
+
+test('an order that the CA has forgotten is abandoned: the next one is charged', () => {
+  const spec = abandoned(OPEN);
+  expect(isAdmitted(claimOf(spec), requestOf('uid-1'))).toBe(false);
+  expect(admitted(spec, ADMISSION).orders).toHaveLength(2);
+});
+
+test('a verify request ends a pause, once', () => {
+  const spec = withoutDelay(failed(OPEN, PROBLEM), NOW);
+  expect(spec?.issuance?.problem).toEqual({...PROBLEM, retryAt: timestamp(NOW)});
+  expect(spec?.failures, 'the failure still counts').toEqual([PROBLEM.at]);
+  expect(withoutDelay(spec ?? HELD, NOW)).toBeUndefined();
+  expect(withoutDelay(HELD, NOW)).toBeUndefined();
+});
+
+test('nothing changes what it is given', () => {
+  const before = structuredClone(OPEN);
+  for (const change of [
+    () => admitted(OPEN, ADMISSION),
+    () => failed(OPEN, PROBLEM),
+    () => issued(OPEN, 'https://ca.test/order/1', 'id'),
+    () => abandoned(OPEN),
+    () => forgotten(OPEN),
+  ])
+    change();
+  expect(OPEN).toEqual(before);
+});

@@ -1,0 +1,129 @@
+/**
+ * The record of the CA on a claim: the orders placed for its host, at most one of which is open, and why the last one
+ * failed. Only the operator writes claims, and they survive a crash, a change of leader, and a restore. Pure.
+ */
+import {timestamp} from '../../api/conditions.ts';
+import type {DomainClaimSpec} from '../../api/generated/domainclaim.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {CertificateRequest, DomainClaim} from '../kinds/kinds.ts';
+
+export type Issuance = NonNullable<DomainClaimSpec['issuance']>;
+type Order = NonNullable<DomainClaimSpec['orders']>[number];
+type Spec = DeepReadonly<DomainClaimSpec>;
+
+const ENDED = {order: undefined, issued: undefined, request: undefined};
+/** The limits in the CRD. */
+const MAX_ORDERS = 20;
+const MAX_FAILURES = 20;
+
+/** Whether the record belongs to whoever holds the claim now. If not, its authorization must first be deactivated. */
+export function isOfHolder({account, namespace, releasedAt, issuance}: Spec): boolean {
+  if (!issuance) return true;
+  return releasedAt === undefined && issuance.account === account && issuance.namespace === namespace;
+}
+
+/** Whether the request may order, or has. */
+export function isAdmitted(
+  claim: DeepReadonly<DomainClaim> | undefined,
+  {metadata: {uid}}: DeepReadonly<CertificateRequest>,
+): boolean {
+  return uid !== undefined && claim?.spec.issuance?.request === uid && isOfHolder(claim.spec);
+}
+
+interface Admission {
+  readonly issuer: string;
+  readonly request: string;
+  readonly renewal: boolean;
+  readonly nowMs: number;
+  /** Earlier orders no longer count. */
+  readonly countsSinceMs: number;
+}
+
+/**
+ * Charges the order before it is placed. An order of a request that is gone, at the same CA for the same holder, is
+ * continued instead: a CA would return it anyway.
+ */
+export function admitted(spec: Spec, {issuer, request, renewal, nowMs, countsSinceMs}: Admission): DomainClaimSpec {
+  const {account, namespace, issuance, orders = []} = spec;
+  const isSame = issuance?.issuer === issuer && isOfHolder(spec);
+  const {order, authorization, renewal: last} = isSame ? issuance : {};
+  const kept = orders.filter(({at}) => Date.parse(at) > countsSinceMs);
+  const placed: Order = {at: timestamp(nowMs), issuer, request, ...(renewal && {renewal})};
+  const all = isSame && order !== undefined ? kept : [...kept, placed];
+  return {
+    ...copy(spec),
+    orders: all.slice(-MAX_ORDERS).map(it => ({...it})),
+    issuance: {
+      ...{issuer, account, namespace, request},
+      ...(order !== undefined && {order}),
+      ...(authorization !== undefined && {authorization}),
+      ...(last !== undefined && {renewal: last}),
+    },
+  };
+}
+
+/** The CA has accepted the order. */
+export function placed(spec: Spec, order: string, authorization: string | undefined): DomainClaimSpec {
+  return withIssuance(spec, {order, ...(authorization !== undefined && {authorization})});
+}
+
+/** The CA has forgotten the order, or has certified another key with it: the next one counts anew. */
+export function abandoned(spec: Spec): DomainClaimSpec {
+  return withIssuance(spec, ENDED);
+}
+
+/** The order failed. The time counts against the limit of the host. */
+export function failed(spec: Spec, problem: NonNullable<Issuance['problem']>): DomainClaimSpec {
+  const failures = [...(spec.failures ?? []), problem.at].slice(-MAX_FAILURES);
+  return {...withIssuance(spec, {...ENDED, problem}), failures};
+}
+
+/**
+ * The request gets the certificate of this order, and nothing else is written once it has it. `renewal`: the
+ * certificate's identifier for renewal information.
+ */
+export function issued(spec: Spec, order: string, renewal: string | undefined): DomainClaimSpec {
+  return withIssuance(spec, {order: undefined, issued: order, problem: undefined, renewal});
+}
+
+/** The order that the CA has accepted for the admitted request. */
+export function placedOrder({issuance}: Spec): string | undefined {
+  return issuance?.order ?? issuance?.issued;
+}
+
+/** Allows the next attempt now: somebody asked for it. Undefined if nothing delays it. */
+export function withoutDelay(spec: Spec, nowMs: number): DomainClaimSpec | undefined {
+  const {problem} = spec.issuance ?? {};
+  if (!problem?.retryAt || Date.parse(problem.retryAt) <= nowMs) return undefined;
+  return withIssuance(spec, {problem: {...problem, retryAt: timestamp(nowMs)}});
+}
+
+/** Why the CA has not issued the certificate, while the next attempt waits. */
+export function lastProblem(
+  claim: DeepReadonly<DomainClaim> | undefined,
+  issuer: string | undefined,
+): Issuance['problem'] {
+  const {issuance} = claim?.spec ?? {};
+  if (!claim || !issuance || issuance.issuer !== issuer || !isOfHolder(claim.spec)) return undefined;
+  return issuance.request === undefined ? issuance.problem : undefined;
+}
+
+/** Nothing of a former holder is left at the CA. */
+export function forgotten(spec: Spec): DomainClaimSpec {
+  const {issuance: _, ...rest} = copy(spec);
+  return rest;
+}
+
+/** Undefined removes a field. */
+function withIssuance(
+  spec: Spec,
+  changes: {readonly [K in keyof Issuance]?: Issuance[K] | undefined},
+): DomainClaimSpec {
+  const {issuance = {issuer: '', account: spec.account, namespace: spec.namespace}} = spec;
+  const merged = Object.entries({...issuance, ...changes}).filter(([, value]) => value !== undefined);
+  return {...copy(spec), issuance: Object.fromEntries(merged) as unknown as Issuance};
+}
+
+function copy(spec: Spec): DomainClaimSpec {
+  return structuredClone(spec) as DomainClaimSpec;
+}

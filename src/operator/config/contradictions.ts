@@ -1,0 +1,145 @@
+import {isIP} from 'node:net';
+import {GROUP} from '../../api/names.ts';
+import type {ConfigPath, ConfigProblem} from '../../base/config-schema.ts';
+import {parseEndpoint, rangesOf} from '../../dns/dns.ts';
+import type {
+  CertificatesConfig,
+  IssuerRef,
+  LeaderElectionConfig,
+  OperatorConfig,
+  OperatorDnsConfig,
+  PlatformConfig,
+  RoutingConfig,
+} from './config.ts';
+
+/** What a schema cannot express: contradictions between options that are each valid, and addresses. */
+export function checkOperatorConfig(config: OperatorConfig): readonly ConfigProblem[] {
+  return [
+    ...checkPlatform(config.platform),
+    ...checkPlans(config),
+    ...checkIssuers(config.certificates),
+    ...checkLeaderElection(config.controller.leaderElection),
+    ...checkDns(config.dns),
+    ...checkRouting(config.routing),
+  ];
+}
+
+function checkPlatform({baseDomain, targetDomain}: PlatformConfig): readonly ConfigProblem[] {
+  if (baseDomain !== targetDomain) return [];
+  const message = `is ${targetDomain}, which is also platform.baseDomain; allowed: another domain, because the default hosts of projects and the DNS targets of accounts must not share a zone`;
+  return [{path: ['platform', 'targetDomain'], message}];
+}
+
+function checkPlans({plans, defaultPlan}: OperatorConfig): readonly ConfigProblem[] {
+  if (Object.hasOwn(plans, defaultPlan)) return [];
+  const message = `is "${defaultPlan}", which plans does not define; allowed: ${Object.keys(plans).join(', ')}`;
+  return [{path: ['defaultPlan'], message}];
+}
+
+/** Each kind belongs to one group, and the other default would name an issuer that does not exist. */
+function checkIssuers({issuerRef, formerIssuerRefs, approval}: CertificatesConfig): readonly ConfigProblem[] {
+  const {hosts, services} = approval.tenantCertificates;
+  const isMismatch = ({kind, group}: IssuerRef) => (kind === 'ACMEIssuer') !== (group === GROUP);
+  const mismatch = (path: ConfigPath, ref: IssuerRef) =>
+    isMismatch(ref)
+      ? [
+          {
+            path: [...path, 'group'],
+            message: `is ${ref.group}; allowed: ${GROUP} with kind ACMEIssuer, and only with it`,
+          },
+        ]
+      : [];
+  const listed = (key: 'hosts' | 'services', refs: readonly IssuerRef[]) =>
+    refs.flatMap((ref, index) =>
+      ref.kind === 'ACMEIssuer'
+        ? [
+            {
+              path: ['certificates', 'approval', 'tenantCertificates', key, index, 'kind'],
+              message: 'is ACMEIssuer, which signs only what Nameplate itself requests',
+            },
+          ]
+        : [],
+    );
+  return [
+    ...mismatch(['certificates', 'issuerRef'], issuerRef),
+    ...formerIssuerRefs.flatMap((ref, index) => mismatch(['certificates', 'formerIssuerRefs', index], ref)),
+    ...listed('hosts', hosts),
+    ...listed('services', services),
+  ];
+}
+
+function checkLeaderElection(election: LeaderElectionConfig): readonly ConfigProblem[] {
+  const {leaseDurationSeconds: lease, renewDeadlineSeconds: renew, retryPeriodSeconds: retry} = election;
+  const path = ['controller', 'leaderElection'];
+  return [
+    ...mustBeLess([...path, 'renewDeadlineSeconds'], renew, 'leaseDurationSeconds', lease),
+    ...mustBeLess([...path, 'retryPeriodSeconds'], retry, 'renewDeadlineSeconds', renew),
+  ];
+}
+
+function checkRouting({provider, movingFrom, gateway, ...routing}: RoutingConfig): readonly ConfigProblem[] {
+  for (const key of ['apexAddresses', 'edgeAddresses'] as const) {
+    const noAddress = routing[key].findIndex(address => isIP(address) === 0);
+    if (noAddress >= 0) return [{path: ['routing', key, noAddress], message: 'is not an IP address'}];
+  }
+  if (provider === movingFrom) return [{path: ['routing', 'movingFrom'], message: 'must differ from routing.provider'}];
+  if (provider !== 'gateway') return [];
+  const missing = (['namespace', 'name'] as const).filter(key => gateway[key] === '');
+  return missing.map(key => ({
+    path: ['routing', 'gateway', key],
+    message: 'is empty; it must be set if routing.provider is gateway',
+  }));
+}
+
+function checkDns(dns: OperatorDnsConfig): readonly ConfigProblem[] {
+  const {checks, queryTimeoutMs, verdictTimeoutMs} = dns;
+  return [
+    ...checkEach(
+      ['dns', 'recursives'],
+      dns.recursives,
+      isParsedBy(parseEndpoint),
+      'an IP address, with or without a port',
+    ),
+    ...checkEach(['dns', 'rootServers'], dns.rootServers ?? [], text => isIP(text) !== 0, 'an IP address'),
+    ...checkEach(
+      ['dns', 'allowAddresses'],
+      dns.allowAddresses,
+      isParsedBy(cidr => rangesOf([cidr])),
+      'a CIDR, such as 10.1.0.0/16',
+    ),
+    ...mustBeLess(['dns', 'queryTimeoutMs'], queryTimeoutMs, 'verdictTimeoutMs', verdictTimeoutMs),
+    ...mustBeLess(['dns', 'checks', 'soonSeconds'], checks.soonSeconds, 'pendingMaxSeconds', checks.pendingMaxSeconds),
+  ];
+}
+
+function isParsedBy(parse: (text: string) => unknown): (text: string) => boolean {
+  return text => {
+    try {
+      parse(text);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+}
+
+function checkEach(
+  path: readonly string[],
+  values: readonly string[],
+  good: (value: string) => boolean,
+  allowed: string,
+): readonly ConfigProblem[] {
+  return values.flatMap((value, index) =>
+    good(value) ? [] : [{path: [...path, index], message: `is "${value}"; allowed: ${allowed}`}],
+  );
+}
+
+function mustBeLess(
+  path: readonly string[],
+  value: number,
+  otherName: string,
+  other: number,
+): readonly ConfigProblem[] {
+  if (value < other) return [];
+  return [{path, message: `is ${value}; allowed: less than ${otherName}, which is ${other}`}];
+}

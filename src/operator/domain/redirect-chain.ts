@@ -1,0 +1,68 @@
+/** Where a chain of redirects ends. Pure. */
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Operator} from '../caches/context.ts';
+import type {Domain, Project} from '../kinds/kinds.ts';
+import {isManaged, listedHost} from '../kinds/project-hosts.ts';
+
+/** A host as the chain sees it; `to` is set when it redirects in turn. */
+export interface Hop {
+  readonly host: string;
+  readonly to?: string;
+}
+
+/**
+ * The maximum length of a chain. A few hops are enough for any real use, and each one adds work to every reconcile of
+ * the hosts before it.
+ */
+export const MAX_REDIRECTS = 32;
+
+type RedirectEnd =
+  | {readonly kind: 'serves'; readonly host: string}
+  | {readonly kind: 'loop'; readonly path: readonly string[]}
+  /** The chain continues beyond the end of `path`. */
+  | {readonly kind: 'too-long'; readonly path: readonly string[]}
+  | {readonly kind: 'not-ours'; readonly host: string};
+
+/**
+ * Follows a chain from `start`, so that the visitor is redirected only once, no matter how long the chain in the spec
+ * is. `hop` returns a host of the same project, or undefined for any other host.
+ */
+export function followRedirects(start: Hop, hop: (host: string) => Hop | undefined): RedirectEnd {
+  const passed = new Set([start.host]);
+  let at = start;
+  while (at.to !== undefined) {
+    if (passed.has(at.to)) return {kind: 'loop', path: [...afterFirst(passed, at.to), at.to]};
+    if (passed.size > MAX_REDIRECTS) return {kind: 'too-long', path: [...passed]};
+    const next = hop(at.to);
+    if (!next) return {kind: 'not-ours', host: at.to};
+    passed.add(next.host);
+    at = next;
+  }
+  return {kind: 'serves', host: at.host};
+}
+
+/** The hosts from `first` on. */
+function afterFirst(passed: ReadonlySet<string>, first: string): string[] {
+  const path = [...passed];
+  return path.slice(path.indexOf(first));
+}
+
+/** Where the Domain's redirect ends, following the Domains and the hosts that the project lists. */
+export function redirectEnd(
+  {stores, outdated}: Pick<Operator, 'stores' | 'outdated'>,
+  {namespace, host, domain}: {readonly namespace: string; readonly host: string; readonly domain: DeepReadonly<Domain>},
+  project: DeepReadonly<Project>,
+): RedirectEnd {
+  const start = domain.spec.redirect ? {host, to: domain.spec.redirect.to} : {host};
+  return followRedirects(start, name => {
+    if (name === host) return start;
+    const key = `${namespace}/${name}`;
+    const other = stores.domains.get(key);
+    // The Project's list takes precedence over a managed Domain that is about to be created or changed to match it.
+    const isListed = !other || (isManaged(other) && !outdated.isInForce(key));
+    const entry = isListed ? listedHost(project, name) : undefined;
+    if (entry) return entry.redirect ? {host: name, to: entry.redirect.to} : {host: name};
+    if (other?.spec.projectRef.name !== project.metadata.name) return undefined;
+    return other.spec.redirect ? {host: name, to: other.spec.redirect.to} : {host: name};
+  });
+}

@@ -1,0 +1,49 @@
+import type {Registry} from 'prom-client';
+import {metricsIn} from '../../base/metrics.ts';
+import {atOnce} from '../../runtime/controller/turns.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Operator} from '../caches/context.ts';
+import {limitsOf} from '../claim/ca-limits.ts';
+import {placedOrders} from '../claim/order-history.ts';
+import {ordersLeft} from '../claim/order-windows.ts';
+import type {ACMEIssuer} from '../kinds/kinds.ts';
+
+/** The order budget of each ACMEIssuer, and whether its CA answers. */
+export function watchOrders({stores, orderSchedule, accounts, clock}: Operator, registry: Registry): void {
+  const {readings} = metricsIn(registry);
+  const ofIssuer = (name: string, help: string, figure: (issuer: DeepReadonly<ACMEIssuer>) => number) =>
+    readings(name, help, ['issuer'], () =>
+      [...stores.acmeIssuers.list()].map(issuer => [{issuer: issuer.metadata.name}, figure(issuer)]),
+    );
+  ofIssuer(
+    'nameplate_certificate_orders_limit',
+    'Orders that the limits of the ACMEIssuer allow in their window.',
+    ({spec}) => limitsOf(spec).orders,
+  );
+  readings(
+    'nameplate_certificate_orders_left',
+    'Orders left in the budget of the ACMEIssuer: for new hosts, and for renewals.',
+    ['issuer', 'kind'],
+    () => {
+      if (stores.claims.state !== 'synced') return [];
+      return [...stores.acmeIssuers.list()].flatMap(({metadata, spec}) => {
+        const [issuer, limits, nowMs] = [metadata.name, limitsOf(spec), clock.now()];
+        const left = atOnce(ordersLeft(atOnce(placedOrders({stores}, issuer, limits, nowMs)), limits, nowMs));
+        return [[{issuer, kind: 'new'}, left.forNew] as const, [{issuer, kind: 'renewal'}, left.forRenewals] as const];
+      });
+    },
+  );
+  ofIssuer(
+    'nameplate_certificate_orders_waiting',
+    'Hosts whose certificate order waits for the budget of the ACMEIssuer. 0 unless this process leads.',
+    ({metadata}) => orderSchedule.waiting(metadata.name),
+  );
+  ofIssuer(
+    'nameplate_certificate_authority_unreachable_seconds',
+    'For how long the CA of the ACMEIssuer has not answered; 0 if it answers. 0 unless this process leads.',
+    ({metadata}) => {
+      const {sinceMs = clock.now()} = accounts.troubleOf(metadata.name) ?? {};
+      return Math.max(0, clock.now() - sinceMs) / 1000;
+    },
+  );
+}

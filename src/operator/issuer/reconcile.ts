@@ -1,0 +1,164 @@
+/** Keeps the platform's account at the CA of each ACMEIssuer, and says whether the CA answers. */
+import {isDeepStrictEqual} from 'node:util';
+import {AcmeError, CaUnreachable} from '../../acme/errors.ts';
+import {type DecidedCondition, settleConditions, timestamp} from '../../api/conditions.ts';
+import type {ACMEIssuerStatus} from '../../api/generated/acmeissuer.ts';
+import {GROUP} from '../../api/names.ts';
+import {DeadlineError, withDeadline} from '../../base/deadline.ts';
+import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
+import type {Reconcile} from '../../runtime/controller/controller.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
+import {atOnce} from '../../runtime/controller/turns.ts';
+import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+import type {Context, Operator} from '../caches/context.ts';
+import {limitsOf} from '../claim/ca-limits.ts';
+import {placedOrders} from '../claim/order-history.ts';
+import {ordersLeft} from '../claim/order-windows.ts';
+import type {OperatorConfig} from '../config/config.ts';
+import {ACME_ISSUER, type ACMEIssuer, SECRET} from '../kinds/kinds.ts';
+import {AccountKeyError, accountKeyOf} from './account-key.ts';
+import {IssuerReady, Reachable, refusalTodo} from './conditions.ts';
+
+/** How often the CA's directory is read, a lost account replaced, and the budget in the status updated. */
+const CHECK_MS = 30_000;
+/** For the directory: an outage must show within a minute. */
+const CHECK_TIMEOUT_MS = 10_000;
+/** After a failure. */
+const RETRY_MS = 15_000;
+const BUDGET_MS = 10_000;
+
+/** Keys are names of ACMEIssuers. */
+export function reconcileIssuer(operator: Operator): Reconcile {
+  const {stores, accounts, config, clock} = operator;
+  const checkedAtMs = new Map<string, number>();
+  return async (name, {client, signal}) => {
+    const context = {...operator, client, signal};
+    const issuer = stores.acmeIssuers.get(name);
+    if (!issuer || issuer.metadata.deletionTimestamp) {
+      accounts.forget(name);
+      return done();
+    }
+    if (!isListed(config, name)) {
+      await report(context, issuer, issuer.status ?? {}, [IssuerReady.notConfigured()]);
+      return done();
+    }
+    const account = await ensureAccount(context, issuer);
+    // A directory may be answered although orders are not: whoever noticed will ask again.
+    const dueMs = Math.max((checkedAtMs.get(name) ?? Number.NEGATIVE_INFINITY) + CHECK_MS, againMs(accounts, name));
+    const isDue = clock.monotonic() >= dueMs;
+    if (account.isOpen && isDue) {
+      checkedAtMs.set(name, clock.monotonic());
+      await checkReachable(context, name);
+    }
+    const trouble = accounts.troubleOf(name);
+    const reachable = trouble ? Reachable.no(timestamp(trouble.sinceMs), trouble.why) : Reachable.yes();
+    await report(context, issuer, account.status, [
+      account.condition,
+      account.isOpen ? reachable : Reachable.unknown(),
+    ]);
+    if (!account.isOpen) return after(RETRY_MS);
+    return after(operator.orderSchedule.waiting(name) > 0 ? BUDGET_MS : CHECK_MS);
+  };
+}
+
+/** Only what the configuration names is trusted with orders. */
+function isListed({certificates: {issuerRef, formerIssuerRefs}}: OperatorConfig, name: string): boolean {
+  return [issuerRef, ...formerIssuerRefs].some(ref => {
+    return ref.name === name && ref.kind === 'ACMEIssuer' && ref.group === GROUP;
+  });
+}
+
+interface AccountResult {
+  readonly isOpen: boolean;
+  readonly condition: DecidedCondition;
+  readonly status: ACMEIssuerStatus;
+}
+
+async function ensureAccount(context: Context, issuer: DeepReadonly<ACMEIssuer>): Promise<AccountResult> {
+  const {accounts, namespace} = context;
+  const {name} = issuer.metadata;
+  const status = structuredClone(issuer.status ?? {}) as ACMEIssuerStatus;
+  const closed = (condition: DecidedCondition): AccountResult => ({isOpen: false, condition, status});
+  const {server, contact = [], externalAccountBinding} = issuer.spec;
+  const {name: secret, key: field} = externalAccountBinding?.keySecretRef ?? {};
+  const bindingSecret = secret && `${namespace}/${secret}`;
+  try {
+    const {key, thumbprint} = await accountKeyOf(context);
+    const client = accounts.clientOf(issuer, key, thumbprint);
+    const isKnown = status.accountServer === server && status.thumbprint === thumbprint && !accounts.isLost(name);
+    let uri = isKnown ? status.accountURI : undefined;
+    if (uri === undefined) {
+      const hmacKey = externalAccountBinding && (await bindingKey(context, externalAccountBinding.keySecretRef));
+      if (bindingSecret && !hmacKey) return closed(IssuerReady.bindingMissing(bindingSecret, field ?? ''));
+      const binding = hmacKey && {keyId: externalAccountBinding?.keyID ?? '', hmacKey};
+      const account = await client.createAccount(
+        {contact: contact.map(mail => `mailto:${mail}`), ...(binding && {externalAccountBinding: binding})},
+        context.signal,
+      );
+      uri = account.uri;
+    }
+    accounts.open(name, uri);
+    return {
+      isOpen: true,
+      condition: IssuerReady.yes(uri),
+      status: {...status, accountURI: uri, accountServer: server, thumbprint},
+    };
+  } catch (error) {
+    if (error instanceof AccountKeyError) return closed(IssuerReady.keyMissing(error.message));
+    if (error instanceof AcmeError) {
+      return closed(IssuerReady.refused(error.message, refusalTodo(error.problem.type, bindingSecret)));
+    }
+    if (error instanceof CaUnreachable) return closed(IssuerReady.unreachable(error.message));
+    throw error;
+  }
+}
+
+async function bindingKey(
+  {client, signal, namespace}: Context,
+  {name, key}: {readonly name: string; readonly key: string},
+): Promise<Uint8Array | undefined> {
+  const kind = SECRET as ResourceType<KubeObject & {data?: Record<string, string>}>;
+  const secret = await client.get(kind, {namespace, name}, {signal});
+  const text = Buffer.from(secret?.data?.[key] ?? '', 'base64')
+    .toString()
+    .trim();
+  return /^[A-Za-z0-9_-]+=*$/.test(text) ? Buffer.from(text, 'base64url') : undefined;
+}
+
+function againMs(accounts: Operator['accounts'], name: string): number {
+  const {againMs: ms} = accounts.troubleOf(name) ?? {};
+  return ms === undefined ? Number.NEGATIVE_INFINITY : ms + CHECK_MS;
+}
+
+async function checkReachable({accounts, signal}: Context, name: string): Promise<void> {
+  const client = accounts.get(name)?.client;
+  if (!client) return;
+  try {
+    await withDeadline(CHECK_TIMEOUT_MS, signal, deadline => client.directory(deadline));
+    accounts.report(name, undefined);
+  } catch (error) {
+    if (!(error instanceof AcmeError || error instanceof CaUnreachable || error instanceof DeadlineError)) throw error;
+    accounts.report(name, error.message);
+  }
+}
+
+async function report(
+  context: Context,
+  issuer: DeepReadonly<ACMEIssuer>,
+  base: DeepReadonly<ACMEIssuerStatus>,
+  conditions: readonly DecidedCondition[],
+): Promise<void> {
+  const {client, signal, clock, orderSchedule, stores} = context;
+  const {name, generation = 0} = issuer.metadata;
+  const nowMs = clock.now();
+  const limits = limitsOf(issuer.spec);
+  const {forNew, forRenewals} = atOnce(ordersLeft(atOnce(placedOrders({stores}, name, limits, nowMs)), limits, nowMs));
+  const status: ACMEIssuerStatus = {
+    ...(structuredClone(base) as ACMEIssuerStatus),
+    observedGeneration: generation,
+    orders: {left: forNew, leftForRenewals: forRenewals, waiting: orderSchedule.waiting(name)},
+    conditions: settleConditions(issuer.status?.conditions, conditions, issuer.metadata, nowMs),
+  };
+  if (isDeepStrictEqual(status, issuer.status)) return;
+  await applyStatusIfChanged(client, ACME_ISSUER, issuer, status, {signal});
+}
