@@ -11,7 +11,6 @@ import {StringPool} from '../runtime/cache/string-pool.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import {Refusals} from '../runtime/controller/refusals.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
-import type {Operator} from './caches/context.ts';
 import {KnownSince} from './caches/known-since.ts';
 import {watchPauses} from './caches/paused.ts';
 import {createPlaces} from './caches/places.ts';
@@ -35,6 +34,7 @@ import {OrderSchedule} from './issuer/order-schedule.ts';
 import {Responders} from './issuer/responders.ts';
 import {challengeHost, DerivedNames} from './kinds/derived-names.ts';
 import type {EdgeProvider} from './kinds/edge-provider.ts';
+import type {Operator} from './operator.ts';
 import {checkPromises} from './threat-model-checks.ts';
 
 const edges = {

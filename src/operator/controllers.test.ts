@@ -10,10 +10,10 @@ import type {Delta, Store} from '../runtime/cache/store.ts';
 import type {ControllerOptions} from '../runtime/controller/controller.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
-import type {Operator} from './caches/context.ts';
 import {createPlaces} from './caches/places.ts';
 import {createStores} from './caches/stores.ts';
 import {addControllers} from './controllers.ts';
+import type {Operator} from './operator.ts';
 
 const config = operatorConfig();
 

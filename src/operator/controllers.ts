@@ -8,7 +8,6 @@ import {after, done} from '../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
 import {reconcileApiKey} from './apikey/reconcile.ts';
 import {crowdedOut, reconcileKeyClaim} from './apikey/release.ts';
-import type {Operator} from './caches/context.ts';
 import {domainsOfProject, domainsOfService, projectsOfService} from './caches/dependents.ts';
 import {
   apiKeyAndWhoShares,
@@ -44,6 +43,7 @@ import {routeKeyOf} from './kinds/derived-names.ts';
 import {acmeIssuerOf} from './kinds/issuer-ref.ts';
 import {type ACMEIssuer, type CachedProject, type Certificate, type DomainClaim, SERVICE} from './kinds/kinds.ts';
 import {listedHosts} from './kinds/project-hosts.ts';
+import type {Operator} from './operator.ts';
 import {reconcileManagedDomain} from './project/managed.ts';
 import {reconcileProject} from './project/reconcile.ts';
 

@@ -7,20 +7,20 @@ import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
 import {heldBack, isPausedNamespace} from '../caches/paused.ts';
 import {INDEX} from '../caches/stores.ts';
 import {type Account, accountOf} from '../kinds/account.ts';
 import {PausedError} from '../kinds/write-conditions.ts';
 import {claimKeys} from './claim.ts';
 import {KeyReady} from './conditions.ts';
+import type {ApiKeyOperator} from './context.ts';
 import {type Issue, issueKey} from './issue.ts';
 import {KeySecrets} from './read-secret.ts';
 import {apiKeyStatus} from './status.ts';
 import {sweepLeftovers, sweepSecrets} from './sweep.ts';
 
 /** Keys are "namespace/name", of existing APIKeys and of deleted ones that left a Secret behind. */
-export function reconcileApiKey(operator: Operator): Reconcile {
+export function reconcileApiKey(operator: ApiKeyOperator): Reconcile {
   const {stores, clock, keyWaiters} = operator;
   const known = new Map<string, Known>();
   const keySecrets = new KeySecrets();
@@ -76,7 +76,7 @@ function hasConflict(issue: Issue): boolean {
 }
 
 /** An Event for each change that a person would want to see in `kubectl describe`. No Event contains the key. */
-function announce({events}: Operator, apiKey: DeepReadonly<APIKey>, status: APIKeyStatus): void {
+function announce({events}: ApiKeyOperator, apiKey: DeepReadonly<APIKey>, status: APIKeyStatus): void {
   const before = apiKey.status;
   const reason = (of: DeepReadonly<APIKeyStatus> | undefined, type: string) =>
     findCondition(of?.conditions, type)?.reason;

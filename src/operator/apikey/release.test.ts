@@ -9,8 +9,8 @@ import {Store} from '../../runtime/cache/store.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
 import {INDEX} from '../caches/stores.ts';
+import type {ApiKeyOperator} from './context.ts';
 import {crowdedOut, reconcileKeyClaim} from './release.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
@@ -49,7 +49,7 @@ beforeEach(() => {
   };
   const config = {claims: {lingerSeconds: LINGER_MS / 1000}};
   const stores = {keyClaims, apiKeys, namespaces};
-  const run = reconcileKeyClaim({stores, clock: new ManualClock(NOW), config} as unknown as Operator);
+  const run = reconcileKeyClaim({stores, clock: new ManualClock(NOW), config} as unknown as ApiKeyOperator);
   const context = {client: client as unknown as KubeClient, signal: new AbortController().signal};
   reconcile = (sha256 = HASH) => run(sha256, context as Parameters<typeof run>[1]);
 });

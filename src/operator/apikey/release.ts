@@ -6,10 +6,10 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
 import {BEHIND_MS, deleteAsRead} from '../caches/fresh.ts';
 import {INDEX, isTerminating, type Stores} from '../caches/stores.ts';
 import {releaseKey} from './claim.ts';
+import type {ApiKeyOperator} from './context.ts';
 
 /** A tenant can replace and delete keys as fast as it likes: at most this many ended records may remain per account. */
 const ENDING_PER_ACCOUNT = 1000;
@@ -19,7 +19,7 @@ const ENDING_PER_ACCOUNT = 1000;
  * that it is gone before it ends a key and before it deletes the record. The deletion of a namespace is final, but a
  * finalizer in it can delay the deletion of its APIKeys indefinitely: their keys end when it begins.
  */
-export function reconcileKeyClaim({stores, config, clock}: Operator): Reconcile {
+export function reconcileKeyClaim({stores, config, clock}: ApiKeyOperator): Reconcile {
   return async (sha256, {client, signal}) => {
     const claim = stores.keyClaims.get(sha256);
     if (!claim || claim.metadata.deletionTimestamp) return done();

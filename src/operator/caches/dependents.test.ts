@@ -3,14 +3,14 @@ import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {memoryCaches} from '../../../test/support/memory-caches.ts';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {API_VERSION, LABEL} from '../../api/names.ts';
-import type {Operator} from './context.ts';
+import type {Base} from './context.ts';
 import {domainsOfProject, domainsOfService, projectsOfService} from './dependents.ts';
 import {createPlaces} from './places.ts';
 import {createStores} from './stores.ts';
 
 const config = operatorConfig();
 
-let sources: Pick<Operator, 'stores' | 'places'>;
+let sources: Pick<Base, 'stores' | 'places'>;
 let put: (kind: string, name: string, spec: object) => void;
 
 beforeEach(() => {

@@ -4,9 +4,9 @@
  * at all that have a place, so at the start, when every object is requeued anyway, nothing calls them.
  */
 import {keyOf} from '../../runtime/kube/object.ts';
-import type {Operator} from './context.ts';
+import type {Base} from './context.ts';
 
-type Sources = Pick<Operator, 'stores' | 'places'>;
+type Sources = Pick<Base, 'stores' | 'places'>;
 
 /** The Projects that name the Service. `key`: "namespace/name", as in the functions below. */
 export function projectsOfService({places}: Sources, key: string): string[] {

@@ -17,7 +17,7 @@ import {
   type ResourceType,
 } from '../../runtime/kube/object.ts';
 import {NAMESPACE} from '../kinds/kinds.ts';
-import type {ApiAccess, Operator} from './context.ts';
+import type {ApiAccess, Base} from './context.ts';
 
 /** How long to wait for a cache that the API server contradicts. */
 export const BEHIND_MS = 1000;
@@ -59,7 +59,7 @@ export async function isGone(api: ApiAccess, resource: ResourceType, key: string
 }
 
 /** With the counts of corrections, if what is deleted may be created again. */
-type Deleting = ApiAccess & Partial<Pick<Operator, 'corrections'>>;
+type Deleting = ApiAccess & Partial<Pick<Base, 'corrections'>>;
 
 /**
  * Deletes an object at the version that the cache has. If it was written since, and is still the same object, judges

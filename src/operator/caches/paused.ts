@@ -7,11 +7,11 @@ import {metricsIn} from '../../base/metrics.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {hasPause} from '../kinds/account.ts';
 import {PausedError} from '../kinds/write-conditions.ts';
-import type {Context, Operator} from './context.ts';
+import type {ApiAccess, Base} from './context.ts';
 import {listing} from './listing.ts';
 import {INDEX, type Stores} from './stores.ts';
 
-type Basis = Pick<Operator, 'config' | 'stores'>;
+type Basis = Pick<Base, 'config' | 'stores'>;
 
 /** Whether its own annotation, its namespace's, or the configuration pauses it. */
 export function isPausedProject(operator: Basis, project: DeepReadonly<KubeObject>): boolean {
@@ -22,7 +22,7 @@ export function isPausedProject(operator: Basis, project: DeepReadonly<KubeObjec
  * The same for a host. The pause of a Project also covers its default host and the hosts that it lists. `key`:
  * "namespace/host".
  */
-export function isPausedHost(operator: Basis & Pick<Operator, 'places'>, key: string): boolean {
+export function isPausedHost(operator: Basis & Pick<Base, 'places'>, key: string): boolean {
   const {domains, projects} = operator.stores;
   const [namespace = ''] = key.split('/');
   if (isPausedNamespace(operator, namespace)) return true;
@@ -46,12 +46,12 @@ export function isPausedNamespace({config, stores}: Basis, name: string): boolea
 /**
  * Every step that creates or changes something must write through this: each write throws `PausedError` if `isPaused`.
  */
-export function heldBack(context: Context, isPaused: boolean): Context {
+export function heldBack<Context extends ApiAccess>(context: Context, isPaused: boolean): Context {
   return isPaused ? {...context, client: context.client.withoutWrites(() => new PausedError())} : context;
 }
 
 /** Returns the text for the readiness check, if the configuration pauses everything. */
-export function watchPauses(config: Operator['config'], stores: Stores, registry: Registry): () => string | undefined {
+export function watchPauses(config: Base['config'], stores: Stores, registry: Registry): () => string | undefined {
   const {domains, projects, namespaces} = stores;
   const kinds = Object.entries({Domain: domains, Project: projects, Namespace: namespaces});
   metricsIn(registry).readings(

@@ -8,7 +8,7 @@ import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
+import type {Base} from '../caches/context.ts';
 import {KnownSince} from '../caches/known-since.ts';
 import {reconcileCertificateRequest} from './approve.ts';
 
@@ -177,7 +177,7 @@ function start({cached, read, isPaused = false, issuer = ISSUER, exemptNamespace
       event: (object: KubeObject, type: string, reason: string, _: string, note: string) =>
         events.push(`${type} ${reason} of ${keyOf(object)}: ${note}`),
     },
-  } as unknown as Operator;
+  } as unknown as Base;
   const client = {
     get: async () => read,
     async *list({kind}: KubeObject) {

@@ -9,7 +9,7 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
+import type {Base, BaseContext} from '../caches/context.ts';
 import {deleteAsRead} from '../caches/fresh.ts';
 import type {KnownSince} from '../caches/known-since.ts';
 import {isPausedHost, isPausedNamespace} from '../caches/paused.ts';
@@ -30,7 +30,7 @@ export function isNew(knownSince: KnownSince, {metadata}: DeepReadonly<Certifica
 const PAUSED_MS = 5_000;
 
 /** Keys are "namespace/name". */
-export function reconcileCertificateRequest(operator: Operator): Reconcile {
+export function reconcileCertificateRequest(operator: Base): Reconcile {
   const {stores, config, knownSince} = operator;
   return async (key, {client, signal}) => {
     const context = {...operator, client, signal};
@@ -59,13 +59,13 @@ export function reconcileCertificateRequest(operator: Operator): Reconcile {
   };
 }
 
-function isPaused(operator: Operator, {metadata}: DeepReadonly<CertificateRequest>, {host}: Decision): boolean {
+function isPaused(operator: Base, {metadata}: DeepReadonly<CertificateRequest>, {host}: Decision): boolean {
   const {namespace = ''} = metadata;
   return host === undefined ? isPausedNamespace(operator, namespace) : isPausedHost(operator, `${namespace}/${host}`);
 }
 
 /** An approval cannot be taken back, but without its request, no issuer acts on it. */
-async function withdrawUnlessAllowed(context: Context, request: DeepReadonly<CertificateRequest>): Promise<void> {
+async function withdrawUnlessAllowed(context: BaseContext, request: DeepReadonly<CertificateRequest>): Promise<void> {
   const {decision} = await decideFreshly(context, request, {isDenied: true});
   if (decision.type === 'Approved') return;
   const {reason, message} = decision;
@@ -79,7 +79,7 @@ async function withdrawUnlessAllowed(context: Context, request: DeepReadonly<Cer
 
 /** An Event on the request says why the API server rejects the decision: a request has no condition of ours. */
 async function writeDecision(
-  {clock, client, signal, events}: Context,
+  {clock, client, signal, events}: BaseContext,
   request: DeepReadonly<CertificateRequest>,
   {type, reason, message}: Decision,
 ): Promise<void> {

@@ -7,7 +7,6 @@ import type {Logger} from 'pino';
 import type {Clock} from '../../base/clock.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {LEASE, type Lease} from '../../runtime/kube/leader-election.ts';
-import type {Dependency} from '../caches/context.ts';
 import {INDEX, type Stores} from '../caches/stores.ts';
 import type {OperatorConfig} from '../config/config.ts';
 
@@ -23,7 +22,7 @@ interface CertManagerParts {
   readonly lease: OperatorConfig['certificates']['certManagerLease'];
 }
 
-export class CertManager implements Dependency {
+export class CertManager {
   readonly #parts: CertManagerParts;
   readonly #handlers = new Set<() => void>();
   #seen: {readonly renewal: string; readonly sinceMs: number} | undefined;

@@ -4,7 +4,7 @@
  */
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Context} from '../caches/context.ts';
+import type {BaseContext} from '../caches/context.ts';
 import {readFresh} from '../caches/fresh.ts';
 import {judgedIssuer} from '../caches/slim.ts';
 import {INDEX} from '../caches/stores.ts';
@@ -36,7 +36,7 @@ interface FreshDecision {
  * gets nothing that its namespace may not have.
  */
 export async function decideFreshly(
-  context: Context,
+  context: BaseContext,
   request: DeepReadonly<CertificateRequest>,
   {isDenied = false} = {},
 ): Promise<FreshDecision> {
@@ -63,12 +63,12 @@ export async function decideFreshly(
   return {decision: decide({...context, stores: fresh}, request), claim};
 }
 
-function cachedCertificate({stores}: Context, namespace: string, host: string) {
+function cachedCertificate({stores}: BaseContext, namespace: string, host: string) {
   return stores.certificates.get(routeKeyOf(`${namespace}/${host}`));
 }
 
 async function freshCertificate(
-  context: Context,
+  context: BaseContext,
   namespace: string,
   host: string,
 ): Promise<DeepReadonly<Certificate> | undefined> {
@@ -78,7 +78,7 @@ async function freshCertificate(
 
 /** The Project whose default host this is, if default hosts have their own certificates. */
 async function freshProject(
-  context: Context,
+  context: BaseContext,
   namespace: string,
   host: string,
   certificate: DeepReadonly<Certificate> | undefined,
@@ -94,7 +94,7 @@ async function freshProject(
 
 /** Only if it belongs to the tenant; no other Issuer is judged. */
 async function freshIssuer(
-  context: Context,
+  context: BaseContext,
   {metadata: {namespace}, spec}: DeepReadonly<CertificateRequest>,
 ): Promise<Issuer | undefined> {
   const {kind, name, group} = issuerOf(spec.issuerRef);

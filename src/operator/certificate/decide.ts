@@ -4,7 +4,7 @@
  * lists.
  */
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
+import type {Base} from '../caches/context.ts';
 import type {PlacesOfKinds} from '../caches/places.ts';
 import {INDEX, type Stores} from '../caches/stores.ts';
 import type {IssuerRef} from '../config/config.ts';
@@ -33,7 +33,7 @@ type DenialReason =
   | 'IssuerNotAllowed';
 
 /** What a decision depends on. */
-export interface DecisionBasis extends Pick<Operator, 'config'> {
+export interface DecisionBasis extends Pick<Base, 'config'> {
   readonly places: {readonly projects: Pick<PlacesOfKinds['projects'], 'has'>};
   readonly stores: {
     readonly [store in 'namespaces' | 'claims' | 'certificates' | 'issuers']: Pick<Stores[store], 'get'>;

@@ -8,7 +8,7 @@ import {metricsIn} from '../../base/metrics.ts';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import type {Operator} from '../caches/context.ts';
+import type {Base} from '../caches/context.ts';
 import {isInProgress, isOurs} from '../kinds/certificate-request.ts';
 import type {CertificateRequest} from '../kinds/kinds.ts';
 import {isNew} from './approve.ts';
@@ -19,7 +19,7 @@ const AGAIN_MS = 60_000;
 
 /** Keys are "namespace/name". Only the leader judges, so only its metric counts. */
 export function reconcileDryRun(
-  operator: Operator,
+  operator: Base,
   requests: ReadonlyStore<CertificateRequest>,
   registry: Registry,
 ): Reconcile {

@@ -5,16 +5,16 @@ import type {Registry} from 'prom-client';
 import {findCondition} from '../../api/conditions.ts';
 import {metricsIn} from '../../base/metrics.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Dependency} from '../caches/context.ts';
 import type {Stores} from '../caches/stores.ts';
 import type {OperatorConfig} from '../config/config.ts';
 import {acmeIssuerOf, issuerOf} from '../kinds/issuer-ref.ts';
 import type {ACMEIssuer, Issuer} from '../kinds/kinds.ts';
+import type {CertManager} from './cert-manager.ts';
 
 interface Parts {
   readonly config: Pick<OperatorConfig, 'certificates'>;
   readonly stores: Pick<Stores, 'certificates' | 'clusterIssuers' | 'acmeIssuers'>;
-  readonly certManager: Pick<Dependency, 'problem'>;
+  readonly certManager: Pick<CertManager, 'problem'>;
   readonly registry: Registry;
 }
 

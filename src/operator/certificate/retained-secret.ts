@@ -7,13 +7,13 @@ import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
-import type {ApiAccess, Operator} from '../caches/context.ts';
+import type {ApiAccess, Base} from '../caches/context.ts';
 import {BEHIND_MS, deleteAsRead, isGone} from '../caches/fresh.ts';
 import {domainKeyOf, inNamespace, type Stores} from '../caches/stores.ts';
 import {DOMAIN, PROJECT, SECRET} from '../kinds/kinds.ts';
 
 /** Keys are those of the TLS Secrets with our label. */
-export function reconcileRetainedSecret({stores, config, clock}: Operator): Reconcile {
+export function reconcileRetainedSecret({stores, config, clock}: Base): Reconcile {
   return async (key, {client, signal}) => {
     const secret = stores.secrets.get(key);
     if (!secret || secret.metadata.deletionTimestamp) return done();

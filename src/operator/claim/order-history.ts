@@ -2,7 +2,7 @@
 import {dayOf, timestamp} from '../../api/conditions.ts';
 import {registrableDomain} from '../../dns/dns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
+import type {Base} from '../caches/context.ts';
 import {INDEX} from '../caches/stores.ts';
 import type {DomainClaim} from '../kinds/kinds.ts';
 import type {CaLimits, PlacedOrder} from './order-windows.ts';
@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 
 /** In short steps: there may be tens of thousands. */
 export function* placedOrders(
-  {stores}: Pick<Operator, 'stores'>,
+  {stores}: Pick<Base, 'stores'>,
   issuer: string,
   limits: CaLimits,
   nowMs: number,
@@ -55,7 +55,7 @@ function ordersOf(host: string, account: string, orders: Orders): RecordedOrder[
   return made;
 }
 
-function claimsOf({claims}: Operator['stores'], day: string) {
+function claimsOf({claims}: Base['stores'], day: string) {
   return claims.byIndex(INDEX.orderDay, day);
 }
 

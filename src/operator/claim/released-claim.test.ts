@@ -5,7 +5,7 @@ import {timestamp} from '../../api/conditions.ts';
 import {API_VERSION} from '../../api/names.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import type {Operator} from '../caches/context.ts';
+import type {Base} from '../caches/context.ts';
 import type {DomainClaim} from '../kinds/kinds.ts';
 import {reconcileReleasedClaim} from './released-claim.ts';
 
@@ -39,7 +39,7 @@ async function reconcile(
   const client = {delete: async (_: unknown, {name}: {name: string}) => requests.push(`delete ${name}`)};
   const run = reconcileReleasedClaim({
     ...{stores: {claims, acmeIssuers, projects}, clock: new ManualClock(NOW), config},
-  } as unknown as Operator);
+  } as unknown as Base);
   const context = {client, signal: new AbortController().signal} as unknown as Parameters<typeof run>[1];
   return {outcome: await run('shop.example.com', context), requests};
 }

@@ -2,7 +2,7 @@
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
+import type {Base} from '../caches/context.ts';
 import {deleteAsRead} from '../caches/fresh.ts';
 import {INDEX} from '../caches/stores.ts';
 import {DOMAIN_CLAIM, type DomainClaim} from '../kinds/kinds.ts';
@@ -18,7 +18,7 @@ const WITHDRAWN_MS = 600_000;
 const PROJECT_MS = 3_600_000;
 
 /** Keys are hosts. A released claim lingers, blocks nobody, and is deleted once nothing that it records counts. */
-export function reconcileReleasedClaim(operator: Operator): Reconcile {
+export function reconcileReleasedClaim(operator: Base): Reconcile {
   const {stores, config, clock} = operator;
   return async (host, api) => {
     const claim = stores.claims.get(host);
@@ -39,13 +39,13 @@ export function reconcileReleasedClaim(operator: Operator): Reconcile {
 }
 
 /** Until its cache is synced, a Project that is missing from it may exist. */
-function isInUse({stores}: Operator, {metadata, spec}: DeepReadonly<DomainClaim>): boolean {
+function isInUse({stores}: Base, {metadata, spec}: DeepReadonly<DomainClaim>): boolean {
   if (stores.projects.state !== 'synced') return true;
   return stores.projects.byIndex(INDEX.defaultHost, `${spec.namespace}/${metadata.name}`).length > 0;
 }
 
 /** Until then, the orders count against the limits of their CA. */
-function countsUntilMs({stores}: Operator, claim: DeepReadonly<DomainClaim>): number {
+function countsUntilMs({stores}: Base, claim: DeepReadonly<DomainClaim>): number {
   const lastMs = lastOrderMs(claim) ?? 0;
   const lengths = [...stores.acmeIssuers.list()].map(({spec}) => countsForMs(limitsOf(spec)));
   return lastMs === 0 ? 0 : lastMs + Math.max(0, ...lengths);

@@ -1,8 +1,8 @@
 import {expect, test} from 'vitest';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import type {Operator} from '../caches/context.ts';
 import {accept} from './accept.ts';
+import type {DomainOperator} from './context.ts';
 import type {DomainView} from './view.ts';
 
 const config = operatorConfig();
@@ -38,7 +38,7 @@ test.each([
     config,
     stores: {domains: {get: () => undefined}, projects: {byIndex: () => [], get: () => undefined}},
     places: {domains: {has: () => hasPlace}, projects: {has: () => true}},
-  } as unknown as Operator;
+  } as unknown as DomainOperator;
   const account = {id: 'acme', planName: 'pro', plan: {customDomains, maxDomains: 3}};
   const domain = {metadata: {name: host, namespace: 'acme'}, spec: {host, projectRef: {name: 'shop'}}};
   const whole = {key: `acme/${host}`, host, namespace: 'acme', domain, project, account, holder: 'nobody', ...view};

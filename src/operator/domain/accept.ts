@@ -3,16 +3,17 @@ import {ANNOTATION} from '../../api/names.ts';
 import {parseHost} from '../../dns/dns.ts';
 import {identify} from '../../runtime/apply/corrections.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
+import type {Base} from '../caches/context.ts';
 import {listing} from '../caches/listing.ts';
 import {plansWithDomains} from '../kinds/account.ts';
 import {type CachedProject, DOMAIN, type Project} from '../kinds/kinds.ts';
 import {DEFAULT_REDIRECT_STATUS, desiredDomain, isManaged, listedHost} from '../kinds/project-hosts.ts';
 import {Accepted, type DomainCondition} from './conditions.ts';
+import type {DomainOperator} from './context.ts';
 import {MAX_REDIRECTS, redirectEnd} from './redirect-chain.ts';
 import type {DomainView} from './view.ts';
 
-export function accept(operator: Operator, view: DomainView): DomainCondition {
+export function accept(operator: DomainOperator, view: DomainView): DomainCondition {
   const {host, project, namespace, domain, holder} = view;
   const parsed = parseHost(host);
   if (!parsed.ok) return Accepted.invalidHost(parsed.problem);
@@ -33,7 +34,7 @@ export function accept(operator: Operator, view: DomainView): DomainCondition {
   );
 }
 
-function accepted({config}: Operator, {account}: DomainView, project: string): DomainCondition {
+function accepted({config}: DomainOperator, {account}: DomainView, project: string): DomainCondition {
   if (account.plan.customDomains) return Accepted.yes(project);
   return Accepted.yesDespitePlan(project, shownPlan(account), plansWithDomains(config));
 }
@@ -44,7 +45,7 @@ function shownPlan({planName, unknownPlan}: DomainView['account']): string {
 }
 
 /** The Domain differs from what its Projects list, and the change is late: says why, as far as that is known. */
-function outdated(operator: Operator, view: DomainView): DomainCondition | undefined {
+function outdated(operator: DomainOperator, view: DomainView): DomainCondition | undefined {
   const {change, domain, project, holder, key, isPaused} = view;
   if (!change) return undefined;
   // A host that no Project lists anymore keeps what it has, and gets nothing new.
@@ -58,7 +59,7 @@ function outdated(operator: Operator, view: DomainView): DomainCondition | undef
 }
 
 /** The platform's own zones, everything below them, and their parents. */
-export function reservedZone(host: string, {config}: Operator): string | undefined {
+export function reservedZone(host: string, {config}: Base): string | undefined {
   const {baseDomain, targetDomain, reservedHosts} = config.platform;
   const own = [baseDomain, targetDomain];
   return (
@@ -69,7 +70,7 @@ export function reservedZone(host: string, {config}: Operator): string | undefin
 
 /** Another Project that lists the host and takes precedence over the one of a manually created Domain. */
 function olderRival(
-  operator: Operator,
+  operator: DomainOperator,
   {key, host, domain}: DomainView,
   project: DeepReadonly<Project>,
 ): string | undefined {
@@ -80,14 +81,14 @@ function olderRival(
 }
 
 /** By nothing but its host and its plan: a tenant may create any number of Domains beyond the plan. */
-function refuseByPlan({places, config}: Operator, {account, domain}: DomainView): DomainCondition | undefined {
+function refuseByPlan({places, config}: DomainOperator, {account, domain}: DomainView): DomainCondition | undefined {
   const {plan, planName} = account;
   if (!plan.customDomains) return Accepted.planRequired(shownPlan(account), plansWithDomains(config));
   return places.domains.has(domain) ? undefined : Accepted.planLimitReached(planName, plan.maxDomains);
 }
 
 function refuseNewHost(
-  {places}: Operator,
+  {places}: DomainOperator,
   {account, domain}: DomainView,
   project: DeepReadonly<CachedProject>,
 ): DomainCondition | undefined {
@@ -102,7 +103,7 @@ function refuseNewHost(
 }
 
 function refuseRedirect(
-  {edge, ...operator}: Operator,
+  {edge, ...operator}: DomainOperator,
   view: DomainView,
   project: DeepReadonly<Project>,
 ): DomainCondition | undefined {

@@ -1,9 +1,9 @@
 import {beforeEach, expect, test} from 'vitest';
-import type {Operator} from '../caches/context.ts';
 import {explainShortage} from '../issuer/explain-shortage.ts';
 import {OrderSchedule} from '../issuer/order-schedule.ts';
 import type {ACMEIssuer} from '../kinds/kinds.ts';
 import {awaitOrder} from './certificate-waits.ts';
+import type {DomainOperator} from './context.ts';
 import type {DomainView} from './view.ts';
 
 const ISSUER = {name: 'ca', kind: 'ACMEIssuer', group: 'nameplate.dev'};
@@ -25,7 +25,7 @@ beforeEach(() => {
 function turn(told?: number, isIssuing = true, issuerRef = ISSUER) {
   const issuer = {metadata: {name: 'ca'}, spec: {server: 'https://ca.test/dir', limits: LIMITS}} as ACMEIssuer;
   const acmeIssuers = {get: (name: string) => (name === 'ca' ? issuer : undefined)};
-  const operator = {orderSchedule, stores: {acmeIssuers}} as unknown as Operator;
+  const operator = {orderSchedule, stores: {acmeIssuers}} as unknown as DomainOperator;
   const status = told !== undefined && {
     conditions: [TOLD],
     certificate: {nextAttemptAt: new Date(told).toISOString()},

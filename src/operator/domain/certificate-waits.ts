@@ -4,13 +4,13 @@
  */
 import {timestamp} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
 import {pausedUntilMs} from '../certificate/certificate.ts';
 import {limitsOf} from '../claim/ca-limits.ts';
 import {explainShortage} from '../issuer/explain-shortage.ts';
 import {acmeIssuerOf} from '../kinds/issuer-ref.ts';
 import type {Certificate} from '../kinds/kinds.ts';
 import {CertificateReady} from './conditions.ts';
+import type {DomainOperator} from './context.ts';
 import {type NextCertificate, nextOf} from './held-certificate.ts';
 import {before, type DomainView} from './view.ts';
 
@@ -41,7 +41,7 @@ const SHOWS_ORDER: ReadonlySet<string> = new Set(['OrderBudget', 'RenewalFailing
  * `isAwaited`: the host needs it.
  */
 export function awaitOrder(
-  {orderSchedule, stores}: Operator,
+  {orderSchedule, stores}: DomainOperator,
   view: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
   isAwaited: boolean,

@@ -3,7 +3,6 @@ import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
 import {deleteAsRead} from '../caches/fresh.ts';
 import {
   type Attempt,
@@ -27,6 +26,7 @@ import {earliest} from '../kinds/wake.ts';
 import {awaitNextAttempt, awaitOrder, isRequested} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {CertificateReady, type DomainCondition, REVERIFY} from './conditions.ts';
+import type {DomainContext, DomainOperator} from './context.ts';
 import {type CertificateResult, heldBy, judgeHeld, type NextCertificate, nextOf, notBegun} from './held-certificate.ts';
 import type {Proof} from './verify.ts';
 import type {DomainView} from './view.ts';
@@ -38,7 +38,11 @@ interface CertificateGate {
   readonly caa: DomainCondition;
 }
 
-export async function certify(context: Context, view: DomainView, gate: CertificateGate): Promise<CertificateResult> {
+export async function certify(
+  context: DomainContext,
+  view: DomainView,
+  gate: CertificateGate,
+): Promise<CertificateResult> {
   const {certificate} = view;
   const held = heldBy(view);
   const blocker = firstBlocker(gate);
@@ -55,7 +59,7 @@ export async function certify(context: Context, view: DomainView, gate: Certific
 
 /** Why no Certificate may be created yet. */
 function obstacleOf(
-  context: Context,
+  context: DomainContext,
   view: DomainView,
   blocker: string | undefined,
   {missing}: IssuerVerdict,
@@ -89,7 +93,7 @@ type CertifiedView = DomainView & {readonly certificate: DeepReadonly<Certificat
 
 /** For a Certificate that exists: waits for its order, starts a requested attempt, or judges the current one. */
 async function followUp(
-  context: Context,
+  context: DomainContext,
   view: CertifiedView,
   held: HeldCertificate,
   {issuerRef, missing, outage, blocker}: FollowUp,
@@ -121,7 +125,7 @@ async function followUp(
 type CaProblem = NonNullable<Issuance['problem']>;
 
 /** A verify request ends the pause, but the limit of the CA for one host stays. */
-async function afterProblem(context: Context, view: CertifiedView, problem: CaProblem): Promise<NextCertificate> {
+async function afterProblem(context: DomainContext, view: CertifiedView, problem: CaProblem): Promise<NextCertificate> {
   const {claim, host, nowMs} = view;
   const sooner = claim && isRequested(view) ? withoutDelay(claim.spec, nowMs) : undefined;
   if (claim && sooner) {
@@ -143,7 +147,7 @@ function firstBlocker({proof, claim, caa}: CertificateGate): string | undefined 
 }
 
 async function ensureCertificate(
-  context: Context,
+  context: DomainContext,
   {namespace, host, domain}: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): Promise<Contest> {
@@ -166,7 +170,7 @@ interface IssuerVerdict {
 }
 
 function judgeIssuer(
-  {stores, certManager}: Operator,
+  {stores, certManager}: DomainOperator,
   {namespace}: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): IssuerVerdict {
@@ -184,7 +188,7 @@ function judgeIssuer(
 }
 
 function judgeAcmeIssuer(
-  {acmeIssuers}: Operator['stores'],
+  {acmeIssuers}: DomainOperator['stores'],
   name: string,
   outage: DomainCondition | undefined,
 ): IssuerVerdict {
@@ -198,7 +202,12 @@ function judgeAcmeIssuer(
  * After a verify request that was checked, for a certificate that is failing or overdue. Nobody needs to request the end
  * of a pause that a wrong clock made endless.
  */
-function wantsFreshAttempt(operator: Operator, view: CertifiedView, held: HeldCertificate, attempt: Attempt): boolean {
+function wantsFreshAttempt(
+  operator: DomainOperator,
+  view: CertifiedView,
+  held: HeldCertificate,
+  attempt: Attempt,
+): boolean {
   const {certificate, nowMs} = view;
   const isEndless = attempt.kind === 'failed' && failedInFuture(certificate, nowMs);
   if (!isEndless && !isRequested(view)) return false;
@@ -211,7 +220,7 @@ function wantsFreshAttempt(operator: Operator, view: CertifiedView, held: HeldCe
  * collector deletes the old one's request and order.
  */
 async function startFreshAttempt(
-  context: Context,
+  context: DomainContext,
   certificate: DeepReadonly<Certificate>,
   attempt: Attempt,
 ): Promise<void> {
@@ -253,7 +262,11 @@ function nextAttemptOf(certificate: DeepReadonly<Certificate>): {readonly nextAt
 
 type Running = Attempt & {readonly kind: 'running'};
 
-function overdueMs({config, knownSince}: Operator, {certificate, nowMs}: CertifiedView, {sinceMs}: Running): number {
+function overdueMs(
+  {config, knownSince}: DomainOperator,
+  {certificate, nowMs}: CertifiedView,
+  {sinceMs}: Running,
+): number {
   const {metadata, status} = certificate;
   const id = `attempt for Certificate ${metadata.uid} after ${status?.notBefore}`;
   return (sinceMs ?? nowMs - knownSince.ageMs(id)) + config.certificates.overdueAfterSeconds * 1000;
@@ -265,7 +278,7 @@ function during(outage: DomainCondition, {published, secret, certificate}: Certi
   return nextOf(CertificateReady.secretLost(certificate.spec.secretName, '', outage.message));
 }
 
-function running(operator: Operator, view: CertifiedView, attempt: Running): NextCertificate {
+function running(operator: DomainOperator, view: CertifiedView, attempt: Running): NextCertificate {
   const {host, published, secret, certificate, nowMs} = view;
   const {progress} = attempt;
   const overdueAtMs = overdueMs(operator, view, attempt);

@@ -1,8 +1,8 @@
 import {expect, test} from 'vitest';
 import type {DnsCheck, Verdict} from '../../dns/dns.ts';
-import type {Context} from '../caches/context.ts';
 import {claimHost} from './claim.ts';
 import {DnsVerified} from './conditions.ts';
+import type {DomainContext} from './context.ts';
 import type {DomainView} from './view.ts';
 
 const HOST = 'shop.example.com';
@@ -15,7 +15,7 @@ async function claimOf(verdict: Partial<Verdict>, startedAt = KNOWN_SINCE + 1, n
     names: {proofToken: () => 'np-theirs'},
     knownSince: {of: () => KNOWN_SINCE},
     client: {replace: (_: unknown, claim: object) => Promise.resolve(claim)},
-  } as unknown as Context;
+  } as unknown as DomainContext;
   const base: Partial<Verdict> = {verified: true, agreed: true, proof: 'cname', txtValues: [], observed: []};
   const view = {
     host: HOST,

@@ -5,10 +5,11 @@
 import {timestamp} from '../../api/conditions.ts';
 import {API_VERSION} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {ApiAccess, Context, Operator} from '../caches/context.ts';
+import type {ApiAccess} from '../caches/context.ts';
 import {isGone} from '../caches/fresh.ts';
 import {type Certificate, DOMAIN, DOMAIN_CLAIM, type DomainClaim} from '../kinds/kinds.ts';
 import {Claimed, type DomainCondition, type StepResult} from './conditions.ts';
+import type {DomainContext, DomainOperator} from './context.ts';
 import type {Proof} from './verify.ts';
 import {type DomainView, isOlderThanClaim, requiredRecords} from './view.ts';
 
@@ -21,7 +22,7 @@ export interface ClaimResult extends StepResult {
 const MAX_FAILURES = 20;
 
 /** Creates or moves the claim if the host is proved. Throws Conflict or AlreadyExists if another writer was faster. */
-export async function claimHost(context: Context, view: DomainView, {mayStart}: Proof): Promise<ClaimResult> {
+export async function claimHost(context: DomainContext, view: DomainView, {mayStart}: Proof): Promise<ClaimResult> {
   const {client, signal} = context;
   const {holder, claim, host} = view;
   if (holder === 'us' && claim) {
@@ -68,7 +69,7 @@ function holds(claim: DeepReadonly<DomainClaim>): ClaimResult {
 
 /** Like `refuseMove`, but also confirms that a Domain of the same account is gone before its host moves. */
 async function refuse(
-  context: Context,
+  context: DomainContext,
   view: DomainView,
   claim: DeepReadonly<DomainClaim>,
   mayStart: boolean,
@@ -85,7 +86,7 @@ async function refuse(
  * ours, the holder's is gone. A name can have several TXT records: the holder keeps the host as long as its own exists.
  */
 function refuseMove(
-  {stores, names, knownSince}: Operator,
+  {stores, names, knownSince}: DomainOperator,
   view: DomainView,
   claim: DeepReadonly<DomainClaim>,
   mayStart: boolean,
@@ -134,7 +135,7 @@ function withFailure(
 
 /** Releases the host. The claim lingers, blocks nobody, and remembers failures, including the last one. */
 export async function releaseClaim(
-  {clock, client, signal}: Context,
+  {clock, client, signal}: DomainContext,
   claim: DeepReadonly<DomainClaim>,
   certificate: DeepReadonly<Certificate> | undefined,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import type {ProbeReason, ProbeVerdict} from '../../probe/judge.ts';
 import type {CheckResult} from '../../schedule/scheduler.ts';
-import type {Operator} from '../caches/context.ts';
+import type {DomainOperator} from './context.ts';
 import {probe} from './probe.ts';
 import type {DomainView} from './view.ts';
 
@@ -38,7 +38,7 @@ function result({isOn = true, check, conditions = LIVE, isRouted = true}: World)
       watch: (_: string, {urgency}: {urgency: string}) => watched.push(urgency),
       unwatch: () => watched.push('unwatched'),
     },
-  } as unknown as Operator;
+  } as unknown as DomainOperator;
   const view = {
     key: 'a/shop.test',
     host: 'shop.test',

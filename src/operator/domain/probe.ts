@@ -1,9 +1,9 @@
 /** Whether the edge answers for the host, from the verdicts that the prober keeps; never waits for the edge. */
 
-import type {Operator} from '../caches/context.ts';
 import {PROBE_PATH} from '../kinds/edge-provider.ts';
 import {issuerOf} from '../kinds/issuer-ref.ts';
 import {Probed, type StepResult} from './conditions.ts';
+import type {DomainOperator} from './context.ts';
 import type {RouteResult} from './route.ts';
 import {before, type DomainView, proofOf} from './view.ts';
 
@@ -11,7 +11,7 @@ import {before, type DomainView, proofOf} from './view.ts';
  * Watches hosts whose route is in place. A live host is reported as failing only after probes have
  * failed for the configured time.
  */
-export function probe(operator: Operator, view: DomainView, routed: RouteResult): StepResult {
+export function probe(operator: DomainOperator, view: DomainView, routed: RouteResult): StepResult {
   const {config, prober, clock} = operator;
   const {key, domain, account, nowMs} = view;
   const last = before(view, 'Probed');
@@ -51,7 +51,7 @@ export function probe(operator: Operator, view: DomainView, routed: RouteResult)
 }
 
 /** Of an issuer whose kind is unknown, nobody knows. */
-function allowsSelfSigned({stores}: Operator, {certificate, namespace}: DomainView): boolean {
+function allowsSelfSigned({stores}: DomainOperator, {certificate, namespace}: DomainView): boolean {
   if (!certificate) return true;
   const {kind, name, group} = issuerOf(certificate.spec.issuerRef);
   if (group !== 'cert-manager.io') return true;

@@ -1,4 +1,5 @@
-/** The conditions of a Domain and their reasons. domain/conditions.ts has a message for each. */
+/** The conditions of a Domain and their reasons. conditions.ts has a message for each. */
+import {NO_BACKEND_REASONS} from '../edge/backend.ts';
 
 export type DomainConditionType =
   | 'Accepted'
@@ -11,16 +12,6 @@ export type DomainConditionType =
   | 'Ready'
   | 'Reconciling'
   | 'Stalled';
-
-/** Why a Project has nothing to route to, or no edge to route at. */
-export const NO_BACKEND_REASONS = [
-  'ServiceNotFound',
-  'ServiceUnsuitable',
-  'PortNotFound',
-  'IngressClassNotFound',
-  'GatewayNotFound',
-  'GatewayUnsuitable',
-] as const;
 
 /** The closed set of reasons of each condition, the good one first; docs/conditions.md explains each of them. */
 export const DOMAIN_REASONS = {

@@ -5,7 +5,6 @@
 import {isDeepStrictEqual} from 'node:util';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import type {Operator} from '../caches/context.ts';
 import {whenConfirmed} from '../caches/fresh.ts';
 import {listing} from '../caches/listing.ts';
 import {heldBack} from '../caches/paused.ts';
@@ -17,6 +16,7 @@ import {failedCertificate, failedClaim, failedRemoval, failedRoute} from './afte
 import {certify} from './certify.ts';
 import {claimHost, isLost} from './claim.ts';
 import type {StepResult} from './conditions.ts';
+import type {DomainOperator} from './context.ts';
 import {probe} from './probe.ts';
 import {Reporter} from './report.ts';
 import {route} from './route.ts';
@@ -28,7 +28,7 @@ import {type DomainView, viewOf} from './view.ts';
 const MISNAMED_MS = 60_000;
 
 /** Keys are "namespace/host", of existing Domains and of deleted ones that left something behind. */
-export function reconcileDomain(operator: Operator): Reconcile {
+export function reconcileDomain(operator: DomainOperator): Reconcile {
   const reporter = new Reporter();
   const {domains} = operator.stores;
   return whenConfirmed(async (key, {client, signal, keepsFailing}) => {
@@ -79,7 +79,7 @@ export function reconcileDomain(operator: Operator): Reconcile {
 }
 
 /** The spec that a managed Domain is about to get; undefined if it is as its Projects list it. */
-function changeOf(operator: Operator, {key, domain}: DomainView): DomainView['change'] {
+function changeOf(operator: DomainOperator, {key, domain}: DomainView): DomainView['change'] {
   if (!isManaged(domain) || operator.stores.projects.state !== 'synced') return undefined;
   const desired = desiredDomain(domain.spec.host, listing(operator, key));
   return isDeepStrictEqual(desired?.spec, domain.spec) ? undefined : {to: desired};

@@ -1,8 +1,8 @@
 /** Where a chain of redirects ends. Pure. */
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
 import type {Domain, Project} from '../kinds/kinds.ts';
 import {isManaged, listedHost} from '../kinds/project-hosts.ts';
+import type {DomainOperator} from './context.ts';
 
 /** A host as the chain sees it; `to` is set when it redirects in turn. */
 export interface Hop {
@@ -49,7 +49,7 @@ function afterFirst(passed: ReadonlySet<string>, first: string): string[] {
 
 /** Where the Domain's redirect ends, following the Domains and the hosts that the project lists. */
 export function redirectEnd(
-  {stores, outdated}: Pick<Operator, 'stores' | 'outdated'>,
+  {stores, outdated}: Pick<DomainOperator, 'stores' | 'outdated'>,
   {namespace, host, domain}: {readonly namespace: string; readonly host: string; readonly domain: DeepReadonly<Domain>},
   project: DeepReadonly<Project>,
 ): RedirectEnd {

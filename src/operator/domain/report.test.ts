@@ -2,9 +2,9 @@ import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
 import type {ObjectKey} from '../../runtime/kube/object.ts';
-import type {Context} from '../caches/context.ts';
 import {PausedError} from '../kinds/write-conditions.ts';
 import {Accepted, CaaAllowed, CertificateReady, Claimed, DnsVerified, Probed, Routed} from './conditions.ts';
+import type {DomainContext} from './context.ts';
 import {type Decided, Reporter} from './report.ts';
 import type {DomainView} from './view.ts';
 
@@ -45,7 +45,7 @@ function newReport() {
     clock,
     config: {dns: {propagationSeconds: 3600}},
     events: {event: (_: unknown, type: string, reason: string) => void events.push(`${type} ${reason}`)},
-  } as unknown as Context;
+  } as unknown as DomainContext;
   const report = async (found: Found) => {
     const {value, proof = missing(value), isServed = false, key = 'a/a.test', view: more, failure} = found;
     const served: Partial<Decided> = {

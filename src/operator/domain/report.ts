@@ -4,9 +4,9 @@ import {type Condition, findCondition, settleConditions, timestamp} from '../../
 import type {DomainStatus} from '../../api/generated/domain.ts';
 import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
 import {DOMAIN} from '../kinds/kinds.ts';
 import type {DomainCondition, StepResult} from './conditions.ts';
+import type {DomainContext, DomainOperator} from './context.ts';
 import {type CertificateResult, knownDates} from './held-certificate.ts';
 import {isProgressType, progressOf, readyOf, stateOf} from './summary.ts';
 import {type DomainView, requiredRecords} from './view.ts';
@@ -66,7 +66,7 @@ export class Reporter {
   }
 
   /** Returns the times at which the Domain must be reconciled again even if nothing changes. */
-  async report(context: Context, view: DomainView, decided: Decided): Promise<number[]> {
+  async report(context: DomainContext, view: DomainView, decided: Decided): Promise<number[]> {
     const {status, wakeAtMs} = statusOf(context, view, decided);
     const {domain, key, nowMs} = view;
     const {clock} = context;
@@ -94,7 +94,7 @@ export class Reporter {
    * anyone having to act gets no Event: its conditions say so, and with many new hosts, an Event for each would cost as
    * much as a route.
    */
-  #announce({events}: Operator, key: string, domain: DomainView['domain'], status: DomainStatus): void {
+  #announce({events}: DomainOperator, key: string, domain: DomainView['domain'], status: DomainStatus): void {
     const ready = findCondition(status.conditions, 'Ready');
     const last = findCondition(domain.status?.conditions, 'Ready');
     if (!ready || (ready.reason === last?.reason && status.state === domain.status?.state)) return;
@@ -107,7 +107,7 @@ export class Reporter {
     events.event(domain, isLive ? 'Normal' : 'Warning', ready.reason, 'Reconcile', ready.message);
   }
 
-  #holdMs({clock}: Operator, key: string, maxMs: number): number {
+  #holdMs({clock}: DomainOperator, key: string, maxMs: number): number {
     const namespace = namespaceIn(key);
     const held = this.#heldUntilMs.get(namespace) ?? new Map<string, number>();
     const pauseMs = Math.min(Math.max(held.size * PROGRESS_SHARE_MS, PROGRESS_PAUSE_MS), maxMs);
@@ -143,7 +143,11 @@ function onlyNamesNextStep(before: DeepReadonly<DomainStatus> | undefined, statu
   return last === undefined || isDeepStrictEqual(facts(before ?? {}), facts(status));
 }
 
-function statusOf(operator: Operator, view: DomainView, decided: Decided): {status: DomainStatus; wakeAtMs: number[]} {
+function statusOf(
+  operator: DomainOperator,
+  view: DomainView,
+  decided: Decided,
+): {status: DomainStatus; wakeAtMs: number[]} {
   const {domain, nowMs, check} = view;
   const {accepted, proof, claim, caa, certificate: issued, routed, probed} = decided;
   const steps = [accepted, proof.condition, claim.condition, caa, issued.condition, routed.condition, probed.condition];
@@ -186,7 +190,7 @@ function statusOf(operator: Operator, view: DomainView, decided: Decided): {stat
  * a write may be held back by a pause, refused, or unanswered: then the request waits, as the checks and writes do.
  */
 function handledRequest(
-  {events}: Operator,
+  {events}: DomainOperator,
   {verifyRequest, check, account, domain}: DomainView,
   {proof, certificate}: Decided,
 ): string | undefined {

@@ -1,7 +1,6 @@
 /** The route step: publishes once there is a certificate; the last good route stays until its replacement is ready. */
 import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
 import {findBackend, type NoBackend} from '../edge/backend.ts';
 import {type Publication, publishRoute, routeObjects, settlingMs, whileFormerServes} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
@@ -13,6 +12,7 @@ import {DEFAULT_REDIRECT_STATUS} from '../kinds/project-hosts.ts';
 import {lastCondition} from '../kinds/write-conditions.ts';
 import type {ClaimResult} from './claim.ts';
 import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
+import type {DomainContext, DomainOperator} from './context.ts';
 import type {CertificateResult} from './held-certificate.ts';
 import {redirectEnd} from './redirect-chain.ts';
 import {dropOtherRoutes} from './unpublish.ts';
@@ -34,7 +34,7 @@ interface RouteGate {
 }
 
 export async function route(
-  context: Context,
+  context: DomainContext,
   view: DomainView,
   {accepted, claim, certificate}: RouteGate,
 ): Promise<RouteResult> {
@@ -92,7 +92,7 @@ interface Wait {
 }
 
 function routeOf(
-  operator: Operator,
+  operator: DomainOperator,
   view: DomainView,
   project: DeepReadonly<Project>,
   backend: Backend,
@@ -118,7 +118,7 @@ function routeOf(
  * Routed with a valid certificate and not redirecting, in the spec and at the ingress, so that a swap of two hosts never
  * publishes a loop. A new redirect also waits until the edge has accepted the current route of its target.
  */
-function isServing({stores, edge}: Operator, {namespace, published}: DomainView, host: string): boolean {
+function isServing({stores, edge}: DomainOperator, {namespace, published}: DomainView, host: string): boolean {
   const target = stores.domains.get(`${namespace}/${host}`);
   if (!target || target.spec.redirect) return false;
   if (findCondition(target.status?.conditions, 'CertificateReady')?.status !== 'True') return false;
@@ -131,7 +131,7 @@ function isServing({stores, edge}: Operator, {namespace, published}: DomainView,
 }
 
 /** How soon a redirect to `target` may replace the current route: not before the ingress has the target's route. */
-function settlesInMs(operator: Operator, {namespace, published}: DomainView, target: string): number {
+function settlesInMs(operator: DomainOperator, {namespace, published}: DomainView, target: string): number {
   const replaces = published && !(published.kind === 'redirect' && published.to === target);
   return replaces ? settlingMs(operator, routeObjects(operator.stores, routeKeyOf(`${namespace}/${target}`))) : 0;
 }

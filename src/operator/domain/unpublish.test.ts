@@ -6,11 +6,11 @@ import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {ApiError, classifyFailure} from '../../runtime/kube/errors.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
-import type {Context} from '../caches/context.ts';
 import {BehindError} from '../caches/fresh.ts';
 import {createStores} from '../caches/stores.ts';
 import {traefik} from '../edge/traefik.ts';
 import {routeName} from '../kinds/derived-names.ts';
+import type {DomainContext} from './context.ts';
 import {dropOtherRoutes} from './unpublish.ts';
 import type {DomainView} from './view.ts';
 
@@ -39,7 +39,7 @@ beforeEach(() => {
     },
   };
   const stores = createStores(caches.manager, config, {defaultHost: () => ''}, edge);
-  const context = {client, stores, edge, corrections: {forget: () => undefined}} as unknown as Context;
+  const context = {client, stores, edge, corrections: {forget: () => undefined}} as unknown as DomainContext;
   drop = () => dropOtherRoutes(context, {host: HOST, namespace: 'holder'} as DomainView);
 });
 

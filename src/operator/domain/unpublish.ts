@@ -2,19 +2,20 @@
 import {parseHost, registrableDomain} from '../../dns/dns.ts';
 import {classifyFailure, TransportError} from '../../runtime/kube/errors.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
 import {BehindError, deleteJudged, isGone, readFresh} from '../caches/fresh.ts';
 import {INDEX, inNamespace} from '../caches/stores.ts';
 import {certifiedBy, dnsNamesIn} from '../certificate/certificate.ts';
+import type {EdgeContext, EdgeOperator} from '../edge/context.ts';
 import {deleteRoutes, routeObjects} from '../edge/publish.ts';
 import {routeKeyOf, routeName, routeNameIn} from '../kinds/derived-names.ts';
 import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, SECRET} from '../kinds/kinds.ts';
 import {reservedZone} from './accept.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
+import type {DomainContext} from './context.ts';
 import type {DomainView} from './view.ts';
 
 /** For a Domain that is gone, even if it was deleted while the operator was down. Default hosts never had one. */
-export async function finalize(context: Context, key: string): Promise<void> {
+export async function finalize(context: DomainContext, key: string): Promise<void> {
   const {certificates, claims, projects} = context.stores;
   if (projects.byIndex(INDEX.defaultHost, key).length > 0) return;
   const certificate = certificates.get(routeKeyOf(key));
@@ -35,7 +36,7 @@ export async function finalize(context: Context, key: string): Promise<void> {
 }
 
 /** Whether there is anything to unpublish. */
-function isPublished({stores}: Operator, key: string): boolean {
+function isPublished({stores}: EdgeOperator, key: string): boolean {
   const routeKey = routeKeyOf(key);
   const certificate = stores.certificates.get(routeKey);
   const isCertified = certificate !== undefined && certificate.metadata.deletionTimestamp === undefined;
@@ -43,7 +44,7 @@ function isPublished({stores}: Operator, key: string): boolean {
 }
 
 /** Takes a host off the edge and stops its renewals. */
-async function unpublish(context: Context, key: string, isJustified: () => Promise<boolean>): Promise<void> {
+async function unpublish(context: EdgeContext, key: string, isJustified: () => Promise<boolean>): Promise<void> {
   const routeKey = routeKeyOf(key);
   await deleteRoutes(context, routeKey, isJustified);
   const certificate = context.stores.certificates.get(routeKey);
@@ -56,7 +57,7 @@ async function unpublish(context: Context, key: string, isJustified: () => Promi
  * belong to somebody else.
  */
 export async function dropForeignRoute(
-  context: Context,
+  context: EdgeContext,
   view: DomainView,
   {lost}: Pick<ClaimResult, 'lost'>,
 ): Promise<DomainView> {
@@ -86,7 +87,7 @@ export async function dropForeignRoute(
  * reconcile of the former holder's Domain does so, too, but a tenant can keep the operator busy with its own objects.
  * Returns the API server's refusal, if it refuses. No error that a condition may repeat names the former holder.
  */
-export async function dropOtherRoutes(context: Context, {host, namespace}: DomainView): Promise<unknown> {
+export async function dropOtherRoutes(context: EdgeContext, {host, namespace}: DomainView): Promise<unknown> {
   const others = context.stores.routes
     .flatMap(({store}) => store.byIndex(INDEX.host, host))
     .filter(object => object.metadata.namespace !== namespace && isRouteOf(host, object))
@@ -112,7 +113,7 @@ function isRouteOf(host: string, {metadata: {namespace = '', name}}: DeepReadonl
 }
 
 /** The namespace that holds the host according to the API server. */
-async function holdingNamespace({client, signal}: Context, host: string): Promise<string | undefined> {
+async function holdingNamespace({client, signal}: EdgeContext, host: string): Promise<string | undefined> {
   const claim = await client.get(DOMAIN_CLAIM, {name: host}, {signal});
   return claim?.spec.releasedAt === undefined ? claim?.spec.namespace : undefined;
 }
@@ -125,7 +126,7 @@ const MAX_NAMES = 100;
  * holds, and hosts under the same registrable domain that nobody holds and that are not the platform's.
  */
 function isHarmful(
-  context: Context,
+  context: EdgeContext,
   {host, account}: DomainView,
   secret: DeepReadonly<KubeObject> | undefined,
 ): boolean {
@@ -142,6 +143,6 @@ function isHarmful(
   return names.length > MAX_NAMES || !names.every(isOurs);
 }
 
-function readSecret(context: Context, {host, namespace}: DomainView): Promise<KubeObject | undefined> {
+function readSecret(context: EdgeContext, {host, namespace}: DomainView): Promise<KubeObject | undefined> {
   return readFresh(context, SECRET, {namespace, name: routeName(namespace, host)}, {metadataOnly: true});
 }

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import type {DnsCheck} from '../../dns/dns.ts';
-import type {Operator} from '../caches/context.ts';
 import {DnsVerified} from './conditions.ts';
+import type {DomainOperator} from './context.ts';
 import {verifyDns} from './verify.ts';
 import type {DomainView} from './view.ts';
 
@@ -15,7 +15,7 @@ function driftingFor(seconds: number, last: object) {
     config: {dns: {driftAfterSeconds: DRIFT_AFTER_SECONDS}},
     clock: {monotonic: () => NOW},
     scheduler: {watch: () => undefined},
-  } as unknown as Operator;
+  } as unknown as DomainOperator;
   const since = NOW - seconds * 1000;
   const check = {
     verdict: {verified: false, agreed: true, reason: 'RecordMissing', message: 'There is no record.'},
@@ -75,6 +75,6 @@ test.each([
     ...(verdict && {check: {verdict, startedAt: NOW}}),
     ...found,
   };
-  verifyDns(operator as unknown as Operator, view as unknown as DomainView, accepted);
+  verifyDns(operator as unknown as DomainOperator, view as unknown as DomainView, accepted);
   expect(watched).toEqual([want]);
 });

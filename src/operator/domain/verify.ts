@@ -1,7 +1,7 @@
 /** Proof by DNS and CAA, from the verdicts that the scheduler keeps; never waits for DNS. */
 import {timestamp} from '../../api/conditions.ts';
-import type {Operator} from '../caches/context.ts';
 import {CaaAllowed, DnsVerified, type DomainCondition, type StepResult} from './conditions.ts';
+import type {DomainOperator} from './context.ts';
 import {before, type DomainView, isOlderThanClaim} from './view.ts';
 
 export interface Proof extends StepResult {
@@ -10,7 +10,7 @@ export interface Proof extends StepResult {
 }
 
 /** Watches the DNS of hosts that may start or are held, and judges the last check. */
-export function verifyDns(operator: Operator, view: DomainView, accepted: DomainCondition): Proof {
+export function verifyDns(operator: DomainOperator, view: DomainView, accepted: DomainCondition): Proof {
   const {scheduler} = operator;
   const {key, holder, domain, account, question, published} = view;
   const isAccepted = accepted.status === 'True';
@@ -52,7 +52,7 @@ function urgencyOf(view: DomainView): 'pending' | 'steady' {
 
 /** The tenant's request, or our own after a check that is too old to decide who may hold the host. */
 function requestOf(
-  {knownSince}: Operator,
+  {knownSince}: DomainOperator,
   {verifyRequest, account, holder, claim, check}: DomainView,
 ): string | undefined {
   if (verifyRequest && account.plan.customDomains) return verifyRequest;
@@ -68,7 +68,7 @@ function unchecked(view: DomainView, held: boolean): DomainCondition {
 }
 
 /** A failed check of a host that we hold. A live host drifts only if all servers agree for the configured time. */
-function judgeHeld({config, clock}: Operator, view: DomainView): Pick<Proof, 'condition' | 'wakeAtMs'> {
+function judgeHeld({config, clock}: DomainOperator, view: DomainView): Pick<Proof, 'condition' | 'wakeAtMs'> {
   const {check, published, host, nowMs} = view;
   if (!check) return {condition: DnsVerified.held(host)};
   const {verdict, agreedSince, agreedSinceEpochMs = 0} = check;

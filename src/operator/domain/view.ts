@@ -3,7 +3,6 @@ import {findCondition} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {addressType, type DnsCheck, formLabel, isApex, type ProofQuestion} from '../../dns/dns.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
 import {isPausedHost} from '../caches/paused.ts';
 import {routeObjects} from '../edge/publish.ts';
 import {publishedRoute} from '../edge/route-objects.ts';
@@ -13,6 +12,7 @@ import type {PublishedRoute} from '../kinds/edge-provider.ts';
 import {acmeIssuerOf, keptIssuer} from '../kinds/issuer-ref.ts';
 import type {CachedProject, Certificate, Domain, DomainClaim, RequiredRecord} from '../kinds/kinds.ts';
 import type {DesiredDomain} from '../kinds/project-hosts.ts';
+import type {DomainOperator} from './context.ts';
 import type {DomainConditionType} from './reasons.ts';
 
 export interface DomainView {
@@ -48,7 +48,7 @@ export interface DomainView {
 
 /** Undefined if the namespace is not in the cache: its deletion also deletes the Domain. */
 export function viewOf(
-  operator: Operator,
+  operator: DomainOperator,
   domain: DeepReadonly<Domain>,
   keepsFailing: boolean,
 ): DomainView | undefined {
@@ -95,7 +95,7 @@ export function viewOf(
 
 /** CAA records must allow these: the identities of the CA that issues, and the platform's account there. */
 function caaOf(
-  {config, stores}: Operator,
+  {config, stores}: DomainOperator,
   certificate: DeepReadonly<Certificate> | undefined,
 ): Pick<ProofQuestion, 'caaIdentities' | 'caaAccountUri'> {
   const issuerName = acmeIssuerOf(keptIssuer(config, certificate));
@@ -111,7 +111,7 @@ function caaOf(
  * claim is newer.
  */
 export function isOlderThanClaim(
-  knownSince: Operator['knownSince'],
+  knownSince: DomainOperator['knownSince'],
   {startedAt}: DnsCheck,
   claim: DeepReadonly<DomainClaim>,
 ): boolean {
@@ -170,6 +170,6 @@ function showsAddresses({check, domain}: DomainView): boolean {
 }
 
 /** What the edge answers for the host; undefined if the edge cannot tell the routes of two hosts apart. */
-export function proofOf({edge, names, stores}: Operator, {namespace, host}: DomainView): string | undefined {
+export function proofOf({edge, names, stores}: DomainOperator, {namespace, host}: DomainView): string | undefined {
   return edge.provesRoutes?.(stores.platform) ? names.routeProof(namespace, host) : undefined;
 }

@@ -1,16 +1,16 @@
 import {expect, test} from 'vitest';
 import {Store} from '../../runtime/cache/store.ts';
-import type {Operator} from '../caches/context.ts';
 import {slimService} from '../caches/slim.ts';
 import {backendName} from '../kinds/derived-names.ts';
 import type {Project, Service} from '../kinds/kinds.ts';
 import {explainNoBackend, findBackend} from './backend.ts';
+import type {EdgeOperator} from './context.ts';
 
 /** The report of a Project if its Service has this spec. */
 function told(spec: NonNullable<Service['spec']>, port: string | number = 80) {
   const services = new Store<Service>({onHandlerError: () => undefined});
   services.upsert(slimService({apiVersion: 'v1', kind: 'Service', metadata: {name: 'shop', namespace: 'a'}, spec}));
-  const operator = {stores: {services}, edge: {problem: () => undefined}} as unknown as Operator;
+  const operator = {stores: {services}, edge: {problem: () => undefined}} as unknown as EdgeOperator;
   const metadata = {name: 'shop', namespace: 'a'};
   const project: Project = {
     apiVersion: 'any/v1',

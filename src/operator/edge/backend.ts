@@ -1,12 +1,21 @@
 /** The requirements of a route: the Service and port of a Project, and the platform's edge. */
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
 import {MAX_SERVICE} from '../caches/slim.ts';
-import type {NO_BACKEND_REASONS} from '../domain/reasons.ts';
 import {backendName} from '../kinds/derived-names.ts';
 import type {Backend, EdgeProblem} from '../kinds/edge-provider.ts';
 import type {Project, ServicePort} from '../kinds/kinds.ts';
+import type {EdgeOperator} from './context.ts';
+
+/** Why a Project has nothing to route to, or no edge to route at. */
+export const NO_BACKEND_REASONS = [
+  'ServiceNotFound',
+  'ServiceUnsuitable',
+  'PortNotFound',
+  'IngressClassNotFound',
+  'GatewayNotFound',
+  'GatewayUnsuitable',
+] as const;
 
 export type NoBackend =
   | {readonly kind: 'no-service'; readonly service: string}
@@ -40,7 +49,7 @@ export function explainNoBackend(found: NoBackend): {readonly reason: NoBackendR
 }
 
 export function findBackend(
-  {stores, edge}: Operator,
+  {stores, edge}: EdgeOperator,
   project: DeepReadonly<Project>,
 ): {readonly kind: 'found'; readonly backend: Backend} | NoBackend {
   const {name, port: given} = project.spec.service;

@@ -13,12 +13,12 @@ import {withoutNulls} from '../../runtime/apply/merge-patch.ts';
 import type {Store} from '../../runtime/cache/store.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
 import {KnownSince} from '../caches/known-since.ts';
 import {createStores} from '../caches/stores.ts';
 import {backendName, routeName} from '../kinds/derived-names.ts';
 import type {EdgeProvider, HostRoute} from '../kinds/edge-provider.ts';
 import {INGRESS, SERVICE} from '../kinds/kinds.ts';
+import type {EdgeContext, EdgeOperator} from './context.ts';
 import {gateway} from './gateway.ts';
 import {HTTP_ROUTE, type HttpRoute} from './gateway-kinds.ts';
 import {deleteRoutes, type Publication, publishRoute, whileFormerServes} from './publish.ts';
@@ -31,7 +31,7 @@ const edge = traefik(config.routing);
 
 let clock: ManualClock;
 let writes: string[];
-let context: Context;
+let context: EdgeContext;
 let put: (object: KubeObject) => void;
 /** Objects on the API server that no cache shows. */
 let unseen: readonly KubeObject[];
@@ -82,7 +82,7 @@ function connect(to: EdgeProvider): void {
   const {signal} = new AbortController();
   const corrections = new Corrections(clock);
   const knownSince = new KnownSince(clock);
-  context = {stores, config, edge: to, clock, client, signal, corrections, knownSince} as unknown as Context;
+  context = {stores, config, edge: to, clock, client, signal, corrections, knownSince} as unknown as EdgeContext;
   const reconcile = reconcileUnusedService(context);
   sweep = name => reconcile(`${NAMESPACE}/${name}`, {client, signal} as unknown as ReconcileContext);
 }
@@ -356,7 +356,7 @@ describe('a default host on a Gateway', () => {
 
 test('a host that was accepted counts as accepted for a minute after each change of its route', async () => {
   const clock = new ManualClock();
-  const operator = {clock, knownSince: new KnownSince(clock)} as unknown as Operator;
+  const operator = {clock, knownSince: new KnownSince(clock)} as unknown as EdgeOperator;
   const pending = (version: string) => ({kind: 'pending', what: 'HTTPRoute np-a', version}) as const;
   const kindOf = (publication: Publication, was = true) => whileFormerServes(operator, publication, was).kind;
   expect(kindOf(pending('a 2'), false)).toBe('pending');

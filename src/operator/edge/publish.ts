@@ -4,12 +4,12 @@ import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import {identify} from '../../runtime/apply/corrections.ts';
 import {isNotFound} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
 import {deleteJudged} from '../caches/fresh.ts';
 import {INDEX, type RouteStore, type Stores} from '../caches/stores.ts';
 import type {HostRoute, RouteObject, RouteVerdict} from '../kinds/edge-provider.ts';
 import {SERVICE} from '../kinds/kinds.ts';
 import {earliest} from '../kinds/wake.ts';
+import type {EdgeContext, EdgeOperator} from './context.ts';
 
 /** `routeKey`: "namespace/np-…". All objects of a route are found by their names, which nobody can edit. */
 export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<KubeObject>[] {
@@ -32,7 +32,7 @@ export interface Contest {
 /**
  * Applies the objects in the edge's order, then deletes the host's objects that are no longer wanted, in reverse order.
  */
-export async function publishRoute(context: Context, route: HostRoute): Promise<Publication> {
+export async function publishRoute(context: EdgeContext, route: HostRoute): Promise<Publication> {
   const routeKey = `${route.namespace}/${route.name}`;
   const wanted = context.edge.build(route);
   const exclusive = wanted.find(({resource}) => resource === context.edge.exclusive);
@@ -86,7 +86,7 @@ export async function publishRoute(context: Context, route: HostRoute): Promise<
 
 /** The objects that the edge may still need, although nothing refers to them anymore, and for how long. */
 function stillReferred(
-  {stores, edge, knownSince, clock}: Context,
+  {stores, edge, knownSince, clock}: EdgeContext,
   routeKey: string,
   applied: readonly DeepReadonly<KubeObject>[],
   isKept: (object: DeepReadonly<KubeObject>) => boolean,
@@ -108,7 +108,7 @@ const PENDING_MS = 60_000;
  * `wasAccepted`: according to the last status, so that a restart gives no more time.
  */
 export function whileFormerServes(
-  {knownSince, clock}: Operator,
+  {knownSince, clock}: EdgeOperator,
   publication: Publication,
   wasAccepted: boolean,
 ): Publication {
@@ -125,7 +125,7 @@ export function whileFormerServes(
 
 /** While an object of the exclusive kind exists, the host has no other route, so it goes before the others change. */
 async function deleteUnwantedExclusive(
-  context: Context,
+  context: EdgeContext,
   routeKey: string,
   wanted: readonly RouteObject[],
 ): Promise<void> {
@@ -139,7 +139,7 @@ async function deleteUnwantedExclusive(
   );
 }
 
-export function contestOf({corrections, clock}: Context, objects: readonly DeepReadonly<KubeObject>[]): Contest {
+export function contestOf({corrections, clock}: EdgeContext, objects: readonly DeepReadonly<KubeObject>[]): Contest {
   for (const object of objects) {
     const restMs = corrections.contestedMs(identify(object, object));
     if (restMs === undefined) continue;
@@ -154,7 +154,7 @@ export function contestOf({corrections, clock}: Context, objects: readonly DeepR
  * endpoints.
  */
 function settlesInMs(
-  context: Context,
+  context: EdgeContext,
   routeKey: string,
   wanted: readonly RouteObject[],
   object: DeepReadonly<KubeObject>,
@@ -172,7 +172,7 @@ function settlesInMs(
 }
 
 /** How long until the edge certainly has read these objects. */
-export function settlingMs({edge, knownSince}: Operator, objects: readonly DeepReadonly<KubeObject>[]): number {
+export function settlingMs({edge, knownSince}: EdgeOperator, objects: readonly DeepReadonly<KubeObject>[]): number {
   const waits = objects.map(({metadata: {uid, creationTimestamp}}) =>
     knownSince.leftMs(`${uid}`, Date.parse(creationTimestamp ?? '') || 0, edge.settleMs),
   );
@@ -185,7 +185,7 @@ export function settlingMs({edge, knownSince}: Operator, objects: readonly DeepR
  * as for `deleteJudged`; the caller has confirmed it.
  */
 export async function deleteRoutes(
-  context: Context,
+  context: EdgeContext,
   routeKey: string,
   isJustified: () => Promise<boolean>,
   keep: (object: DeepReadonly<KubeObject>) => boolean = () => false,
@@ -202,7 +202,7 @@ export async function deleteRoutes(
 
 /** Returns the object as it is then; undefined if it is gone. */
 async function empty(
-  {edge, events, logger, client, signal}: Context,
+  {edge, events, logger, client, signal}: EdgeContext,
   resource: ResourceType,
   object: DeepReadonly<KubeObject>,
 ): Promise<DeepReadonly<KubeObject> | undefined> {

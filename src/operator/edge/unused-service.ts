@@ -3,17 +3,17 @@ import {LABEL} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {objectKey} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
 import {BEHIND_MS} from '../caches/fresh.ts';
 import {INDEX} from '../caches/stores.ts';
 import {routeNameIn} from '../kinds/derived-names.ts';
 import {SERVICE} from '../kinds/kinds.ts';
+import type {EdgeContext, EdgeOperator} from './context.ts';
 
 /** In this time, every replica of the edge has the routes that no longer use a Service. */
 const UNUSED_MS = 60_000;
 
 /** Keys are "namespace/name" of Services. */
-export function reconcileUnusedService(operator: Operator): Reconcile {
+export function reconcileUnusedService(operator: EdgeOperator): Reconcile {
   const {stores, clock} = operator;
   const services = stores.routes.find(({resource}) => resource === SERVICE)?.store;
   /** By key: the uid, and since when it is unused, on the monotonic clock. */
@@ -39,7 +39,7 @@ export function reconcileUnusedService(operator: Operator): Reconcile {
 }
 
 /** Whether a route at the API server uses the Service: a cache may lag behind. */
-async function isUsedFresh({stores, edge, client, signal}: Context, key: string): Promise<boolean> {
+async function isUsedFresh({stores, edge, client, signal}: EdgeContext, key: string): Promise<boolean> {
   const [namespace = '', name = ''] = key.split('/');
   const labelSelector = `${LABEL.managedBy}=nameplate`;
   for (const {resource} of stores.routes.filter(route => route.resource !== SERVICE)) {

@@ -1,8 +1,8 @@
 /** Creates, reads, and misses the key of the ACME account, with a client that has no API server. */
 import {beforeEach, expect, test} from 'vitest';
 import type {KubeObject} from '../../runtime/kube/object.ts';
-import type {Context} from '../caches/context.ts';
 import {AccountKeyError, accountKeyOf} from './account-key.ts';
+import type {IssuerContext} from './context.ts';
 
 interface Secret extends KubeObject {
   readonly immutable?: boolean;
@@ -32,7 +32,7 @@ async function load() {
     namespace: 'nameplate',
     config: {certificates: {acme: {accountKeySecret: 'nameplate-acme-account'}}},
     stores: {acmeIssuers: {list: () => thumbprints.map(thumbprint => ({status: {thumbprint}}))}},
-  } as unknown as Context);
+  } as unknown as IssuerContext);
 }
 
 test('the key is created once, in a Secret that cannot change', async () => {

@@ -7,10 +7,11 @@ import {thumbprintOf} from '../../acme/identifiers.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after} from '../../runtime/controller/outcome.ts';
 import {type KubeObject, type ResourceType, resourceType} from '../../runtime/kube/object.ts';
-import type {ApiAccess, Context, Operator} from '../caches/context.ts';
+import type {ApiAccess} from '../caches/context.ts';
 import type {OperatorConfig} from '../config/config.ts';
 import {acmeIssuerOf} from '../kinds/issuer-ref.ts';
 import {SECRET} from '../kinds/kinds.ts';
+import type {IssuerContext, IssuerOperator} from './context.ts';
 
 interface KeySecret extends KubeObject {
   type: string;
@@ -80,7 +81,7 @@ const LOOK_MS = 60_000;
  * Creates the key once, and tells the program `challenges` its thumbprint. Keys: one fixed key. The pods of `challenges`
  * start when the ConfigMap exists, so this waits for no ACMEIssuer.
  */
-export function reconcileAccountKey(operator: Operator): Reconcile {
+export function reconcileAccountKey(operator: IssuerOperator): Reconcile {
   return async (_, {client, signal}) => {
     if (operator.stores.acmeIssuers.state !== 'synced') return after(1000);
     const context = {...operator, client, signal};
@@ -95,12 +96,15 @@ export function reconcileAccountKey(operator: Operator): Reconcile {
 }
 
 /** Throws an AccountKeyError if a person must act. */
-export async function accountKeyOf({client, signal, namespace, config, stores}: Context): Promise<AccountKey> {
+export async function accountKeyOf({client, signal, namespace, config, stores}: IssuerContext): Promise<AccountKey> {
   const expected = [...stores.acmeIssuers.list()].flatMap(({status}) => status?.thumbprint ?? [])[0];
   return await loadAccountKey({client, signal}, {namespace, name: config.certificates.acme.accountKeySecret, expected});
 }
 
-async function publishThumbprint({client, signal, namespace, config}: Context, thumbprint: string): Promise<void> {
+async function publishThumbprint(
+  {client, signal, namespace, config}: IssuerContext,
+  thumbprint: string,
+): Promise<void> {
   const name = config.certificates.acme.challenges.configMap;
   const found = await client.get(CONFIG_MAP, {namespace, name}, {signal});
   if (found?.data?.thumbprint === thumbprint) return;

@@ -5,15 +5,15 @@
 import {AcmeError, CaUnreachable} from '../../acme/errors.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, retry} from '../../runtime/controller/outcome.ts';
-import type {Operator} from '../caches/context.ts';
 import {forgotten, type Issuance, isOfHolder} from '../claim/issuance-record.ts';
 import {DOMAIN_CLAIM} from '../kinds/kinds.ts';
 import type {CaAccount} from './accounts.ts';
+import type {IssuerOperator} from './context.ts';
 
 const WAIT_MS = 5_000;
 
 /** Keys are hosts. */
-export function reconcileFormerHolder(operator: Operator): Reconcile {
+export function reconcileFormerHolder(operator: IssuerOperator): Reconcile {
   const {stores, accounts, logger} = operator;
   return async (host, {client, signal}) => {
     const claim = stores.claims.get(host);

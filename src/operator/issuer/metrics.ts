@@ -2,14 +2,14 @@ import type {Registry} from 'prom-client';
 import {metricsIn} from '../../base/metrics.ts';
 import {atOnce} from '../../runtime/controller/turns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
 import {limitsOf} from '../claim/ca-limits.ts';
 import {placedOrders} from '../claim/order-history.ts';
 import {ordersLeft} from '../claim/order-windows.ts';
 import type {ACMEIssuer} from '../kinds/kinds.ts';
+import type {IssuerOperator} from './context.ts';
 
 /** The order budget of each ACMEIssuer, and whether its CA answers. */
-export function watchOrders({stores, orderSchedule, accounts, clock}: Operator, registry: Registry): void {
+export function watchOrders({stores, orderSchedule, accounts, clock}: IssuerOperator, registry: Registry): void {
   const {readings} = metricsIn(registry);
   const ofIssuer = (name: string, help: string, figure: (issuer: DeepReadonly<ACMEIssuer>) => number) =>
     readings(name, help, ['issuer'], () =>

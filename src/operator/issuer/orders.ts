@@ -10,7 +10,6 @@ import {after, done, retry} from '../../runtime/controller/outcome.ts';
 import {inTurns} from '../../runtime/controller/turns.ts';
 import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
 import {hasPauses, isPausedHost} from '../caches/paused.ts';
 import {INDEX} from '../caches/stores.ts';
 import {howHeld} from '../certificate/decide.ts';
@@ -21,6 +20,7 @@ import {decideOrders, type PlannedOrder, type WaitingOrder} from '../claim/order
 import {accountId} from '../kinds/account.ts';
 import {requestedHost} from '../kinds/certificate-request.ts';
 import {type ACMEIssuer, type CertificateRequest, DOMAIN_CLAIM, type DomainClaim} from '../kinds/kinds.ts';
+import type {IssuerContext, IssuerOperator} from './context.ts';
 
 /**
  * A pass reads all orders that count, and thousands of changes may trigger one. It therefore rests for this many times
@@ -49,7 +49,7 @@ interface Pass {
 }
 
 /** Keys are names of ACMEIssuers. */
-export function reconcileOrders(operator: Operator): Reconcile {
+export function reconcileOrders(operator: IssuerOperator): Reconcile {
   const {stores, clock, orderSchedule} = operator;
   const sources = [stores.claims, stores.namespaces, stores.certificates, stores.certificateRequests];
   const restsUntil = new Map<string, number>();
@@ -70,7 +70,7 @@ export function reconcileOrders(operator: Operator): Reconcile {
 }
 
 /** The caches may change wherever this yields; the version of the claim decides whether an order is recorded. */
-function* planPass(operator: Operator, issuer: DeepReadonly<ACMEIssuer>): Generator<void, Pass> {
+function* planPass(operator: IssuerOperator, issuer: DeepReadonly<ACMEIssuer>): Generator<void, Pass> {
   const {stores, clock} = operator;
   const limits = limitsOf(issuer.spec);
   const nowMs = clock.now();
@@ -101,7 +101,11 @@ function* planPass(operator: Operator, issuer: DeepReadonly<ACMEIssuer>): Genera
 }
 
 /** Undefined if the request may not order, or is already admitted. The signer decides again, at the API server. */
-function waitingOf(operator: Operator, request: DeepReadonly<CertificateRequest>, nowMs: number): Waiting | undefined {
+function waitingOf(
+  operator: IssuerOperator,
+  request: DeepReadonly<CertificateRequest>,
+  nowMs: number,
+): Waiting | undefined {
   const {stores} = operator;
   const {namespace = '', uid, creationTimestamp = '', deletionTimestamp} = request.metadata;
   if (deletionTimestamp || uid === undefined) return undefined;
@@ -126,7 +130,7 @@ function waitingOf(operator: Operator, request: DeepReadonly<CertificateRequest>
 
 /** Another request has an open order for the host, or the CA still knows a former holder's authorization. */
 function isHeldUp(
-  {stores}: Operator,
+  {stores}: IssuerOperator,
   {metadata, spec}: DeepReadonly<DomainClaim>,
   request: DeepReadonly<CertificateRequest>,
 ): boolean {
@@ -138,7 +142,7 @@ function isHeldUp(
 }
 
 async function admitAll(
-  context: Context,
+  context: IssuerContext,
   issuer: DeepReadonly<ACMEIssuer>,
   due: readonly Waiting[],
 ): Promise<{readonly errors: readonly unknown[]; readonly isCut: boolean}> {
@@ -160,7 +164,7 @@ async function admitAll(
 }
 
 /** At the version of the claim that the decision depends on. A default host gets its claim here. */
-async function admit(context: Context, issuer: DeepReadonly<ACMEIssuer>, {request, claim, order}: Waiting) {
+async function admit(context: IssuerContext, issuer: DeepReadonly<ACMEIssuer>, {request, claim, order}: Waiting) {
   const {client, signal, clock} = context;
   const nowMs = clock.now();
   const spec = claim?.spec ?? claimOfDefaultHost(context, request, order, nowMs);
@@ -179,7 +183,7 @@ async function admit(context: Context, issuer: DeepReadonly<ACMEIssuer>, {reques
 }
 
 function claimOfDefaultHost(
-  {stores}: Context,
+  {stores}: IssuerContext,
   {metadata: {namespace = ''}}: DeepReadonly<CertificateRequest>,
   {host, account}: WaitingOrder,
   nowMs: number,

@@ -10,7 +10,6 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {atOnce} from '../../runtime/controller/turns.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
 import {limitsOf} from '../claim/ca-limits.ts';
 import {placedOrders} from '../claim/order-history.ts';
 import {ordersLeft} from '../claim/order-windows.ts';
@@ -18,6 +17,7 @@ import type {OperatorConfig} from '../config/config.ts';
 import {ACME_ISSUER, type ACMEIssuer, SECRET} from '../kinds/kinds.ts';
 import {AccountKeyError, accountKeyOf} from './account-key.ts';
 import {IssuerReady, Reachable, refusalTodo} from './conditions.ts';
+import type {IssuerContext, IssuerOperator} from './context.ts';
 
 /** How often the CA's directory is read, a lost account replaced, and the budget in the status updated. */
 const CHECK_MS = 30_000;
@@ -28,7 +28,7 @@ const RETRY_MS = 15_000;
 const BUDGET_MS = 10_000;
 
 /** Keys are names of ACMEIssuers. */
-export function reconcileIssuer(operator: Operator): Reconcile {
+export function reconcileIssuer(operator: IssuerOperator): Reconcile {
   const {stores, accounts, config, clock} = operator;
   const checkedAtMs = new Map<string, number>();
   return async (name, {client, signal}) => {
@@ -74,7 +74,7 @@ interface AccountResult {
   readonly status: ACMEIssuerStatus;
 }
 
-async function ensureAccount(context: Context, issuer: DeepReadonly<ACMEIssuer>): Promise<AccountResult> {
+async function ensureAccount(context: IssuerContext, issuer: DeepReadonly<ACMEIssuer>): Promise<AccountResult> {
   const {accounts, namespace} = context;
   const {name} = issuer.metadata;
   const status = structuredClone(issuer.status ?? {}) as ACMEIssuerStatus;
@@ -114,7 +114,7 @@ async function ensureAccount(context: Context, issuer: DeepReadonly<ACMEIssuer>)
 }
 
 async function bindingKey(
-  {client, signal, namespace}: Context,
+  {client, signal, namespace}: IssuerContext,
   {name, key}: {readonly name: string; readonly key: string},
 ): Promise<Uint8Array | undefined> {
   const kind = SECRET as ResourceType<KubeObject & {data?: Record<string, string>}>;
@@ -125,12 +125,12 @@ async function bindingKey(
   return /^[A-Za-z0-9_-]+=*$/.test(text) ? Buffer.from(text, 'base64url') : undefined;
 }
 
-function againMs(accounts: Operator['accounts'], name: string): number {
+function againMs(accounts: IssuerOperator['accounts'], name: string): number {
   const {againMs: ms} = accounts.troubleOf(name) ?? {};
   return ms === undefined ? Number.NEGATIVE_INFINITY : ms + CHECK_MS;
 }
 
-async function checkReachable({accounts, signal}: Context, name: string): Promise<void> {
+async function checkReachable({accounts, signal}: IssuerContext, name: string): Promise<void> {
   const client = accounts.get(name)?.client;
   if (!client) return;
   try {
@@ -143,7 +143,7 @@ async function checkReachable({accounts, signal}: Context, name: string): Promis
 }
 
 async function report(
-  context: Context,
+  context: IssuerContext,
   issuer: DeepReadonly<ACMEIssuer>,
   base: DeepReadonly<ACMEIssuerStatus>,
   conditions: readonly DecidedCondition[],

@@ -10,11 +10,11 @@ import {ANNOTATION} from '../../api/names.ts';
 import {TtlCache} from '../../base/ttl-cache.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import type {Operator} from '../caches/context.ts';
 import {freshAttemptStatus} from '../certificate/certificate.ts';
 import {isOfHolder} from '../claim/issuance-record.ts';
 import {acmeIssuerOf} from '../kinds/issuer-ref.ts';
 import {CERTIFICATE} from '../kinds/kinds.ts';
+import type {IssuerOperator} from './context.ts';
 
 const HOUR_MS = 3_600_000;
 /** How often a CA is asked about a certificate, unless it says otherwise. */
@@ -26,7 +26,7 @@ const KNOWN = 200_000;
 const WAIT_MS = 5_000;
 
 /** Keys are "namespace/name" of our Certificates. */
-export function reconcileRenewal(operator: Operator): Reconcile {
+export function reconcileRenewal(operator: IssuerOperator): Reconcile {
   const {stores, accounts, clock, earlyRenewals} = operator;
   /** When the CA may be asked again, by the certificate's identifier. */
   const asked = new TtlCache<RenewalWindow>(clock, KNOWN);

@@ -13,7 +13,6 @@ import {registrableDomain} from '../../dns/dns.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
 import {readFresh} from '../caches/fresh.ts';
 import {decideFreshly} from '../certificate/decide-freshly.ts';
 import {limitsOf} from '../claim/ca-limits.ts';
@@ -29,6 +28,7 @@ import {
   type DomainClaim,
 } from '../kinds/kinds.ts';
 import type {CaAccount} from './accounts.ts';
+import type {IssuerContext, IssuerOperator} from './context.ts';
 import {csrOf, problemOfChain} from './issued-certificate.ts';
 import {retryAtMs} from './retries.ts';
 
@@ -73,7 +73,7 @@ interface Attempt {
 }
 
 interface Signing {
-  readonly context: Context;
+  readonly context: IssuerContext;
   readonly request: DeepReadonly<CertificateRequest>;
   readonly issuer: DeepReadonly<ACMEIssuer>;
   readonly account: CaAccount;
@@ -82,7 +82,7 @@ interface Signing {
 }
 
 /** Keys are "namespace/name" of CertificateRequests. */
-export function reconcileSigning(operator: Operator): Reconcile {
+export function reconcileSigning(operator: IssuerOperator): Reconcile {
   const {stores, accounts, clock, config} = operator;
   /** By UID. */
   const attempts = new Map<string, Attempt>();
@@ -410,7 +410,7 @@ function heldFor(attempt: Attempt, askedMs: number | undefined): number {
 }
 
 async function record(
-  {client, signal}: Context,
+  {client, signal}: IssuerContext,
   claim: DeepReadonly<DomainClaim>,
   spec: DomainClaimSpec,
 ): Promise<DomainClaim> {
@@ -418,7 +418,7 @@ async function record(
 }
 
 /** Only if it says something new. */
-async function pend(context: Context, request: DeepReadonly<CertificateRequest>, message: string): Promise<void> {
+async function pend(context: IssuerContext, request: DeepReadonly<CertificateRequest>, message: string): Promise<void> {
   const ready = findCondition(request.status?.conditions, 'Ready');
   if (ready?.reason === 'Pending' && ready.message === message) return;
   await writeReady(context, request, 'Pending', message, {});
@@ -426,7 +426,7 @@ async function pend(context: Context, request: DeepReadonly<CertificateRequest>,
 
 /** cert-manager makes the next attempt, after a pause of at least an hour. */
 async function end(
-  context: Context,
+  context: IssuerContext,
   request: DeepReadonly<CertificateRequest>,
   reason: 'Failed' | 'Denied',
   message: string,
@@ -435,7 +435,7 @@ async function end(
 }
 
 async function writeReady(
-  {client, signal, clock}: Context,
+  {client, signal, clock}: IssuerContext,
   request: DeepReadonly<CertificateRequest>,
   reason: string,
   message: string,

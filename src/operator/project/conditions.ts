@@ -1,7 +1,6 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
 import {conditionBuilders, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
-import {NO_BACKEND_REASONS} from '../domain/reasons.ts';
-import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
+import {explainNoBackend, NO_BACKEND_REASONS, type NoBackend} from '../edge/backend.ts';
 import {explainPause, explainRefusal, explainRetrying} from '../kinds/write-conditions.ts';
 
 type Type = keyof typeof PROJECT_REASONS | 'Reconciling' | 'Stalled';

@@ -3,7 +3,6 @@ import {type DecidedCondition, findCondition, timestamp} from '../../api/conditi
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import type {Context} from '../caches/context.ts';
 import {readFresh} from '../caches/fresh.ts';
 import {
   type Attempt,
@@ -26,6 +25,7 @@ import {acmeIssuerOf, keptIssuer} from '../kinds/issuer-ref.ts';
 import {CERTIFICATE, type Certificate, SECRET} from '../kinds/kinds.ts';
 import {earliest} from '../kinds/wake.ts';
 import {ProjectReady} from './conditions.ts';
+import type {ProjectContext} from './context.ts';
 
 interface CertificateProgress {
   /** Why the default host does not have its own certificate yet, so it is not published. */
@@ -48,7 +48,7 @@ interface SecretVerdict {
 }
 
 /** A certificate for somebody else's hosts unpublishes the host, no matter what else the Project lacks. */
-export async function judgeDefaultHost(context: Context, defaultHost: Host): Promise<SecretVerdict> {
+export async function judgeDefaultHost(context: ProjectContext, defaultHost: Host): Promise<SecretVerdict> {
   const {host, namespace, name} = defaultHost;
   const key = `${namespace}/${name}`;
   const cached = context.stores.secrets.get(key);
@@ -68,8 +68,8 @@ function isHarmful(secret: DeepReadonly<KubeObject> | undefined, host: string): 
 
 /** Requests the certificate. */
 export async function certifyDefaultHost(
-  context: Context,
-  building: Context,
+  context: ProjectContext,
+  building: ProjectContext,
   intent: Intent,
   {certified, isKept}: SecretVerdict,
 ): Promise<CertificateProgress> {
@@ -101,7 +101,7 @@ export async function certifyDefaultHost(
   };
 }
 
-function readSecret(context: Context, {namespace, name}: Host) {
+function readSecret(context: ProjectContext, {namespace, name}: Host) {
   return readFresh(context, SECRET, {namespace, name}, {metadataOnly: true});
 }
 

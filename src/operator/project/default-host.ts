@@ -1,7 +1,6 @@
 /** The default host of a Project: its certificate, its route, and what its condition says. */
 import {type DecidedCondition, findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
 import {BehindError, isGone} from '../caches/fresh.ts';
 import {findBackend, type NoBackend} from '../edge/backend.ts';
 import {deleteRoutes, type Publication, publishRoute, routeObjects, whileFormerServes} from '../edge/publish.ts';
@@ -13,6 +12,7 @@ import {ownerOf} from '../kinds/owner.ts';
 import {earliest} from '../kinds/wake.ts';
 import {conditionAfter, lastCondition} from '../kinds/write-conditions.ts';
 import {ProjectReady} from './conditions.ts';
+import type {ProjectContext, ProjectOperator} from './context.ts';
 import {certifyDefaultHost, judgeDefaultHost} from './default-certificate.ts';
 
 /** The result for the default host. */
@@ -25,7 +25,7 @@ export interface DefaultHost {
 }
 
 /** For a Project that is gone. */
-export async function unpublishDefaultHost(context: Context, key: string): Promise<void> {
+export async function unpublishDefaultHost(context: ProjectContext, key: string): Promise<void> {
   const [namespace = '', name = ''] = key.split('/');
   const hostKey = `${namespace}/${context.names.defaultHost(name, namespace)}`;
   const routeKey = routeKeyOf(hostKey);
@@ -37,8 +37,8 @@ export async function unpublishDefaultHost(context: Context, key: string): Promi
 
 /** Builds through `building`. A pause does not hold back the removal of a route that harms others. */
 export async function publishDefaultHost(
-  context: Context,
-  building: Context,
+  context: ProjectContext,
+  building: ProjectContext,
   project: DeepReadonly<CachedProject>,
   namespaceObject: DeepReadonly<KubeObject>,
 ): Promise<DefaultHost> {
@@ -91,7 +91,7 @@ function readyOf(publication: Publication, host: string, note: string): DecidedC
  * The report after a write that failed. A published project stays Ready, whatever the API server says about the write.
  */
 export function failedPublication(
-  {stores, edge}: Operator,
+  {stores, edge}: ProjectOperator,
   {metadata, defaultHost, status}: DeepReadonly<CachedProject>,
   keepsFailing: boolean,
 ) {
@@ -110,7 +110,7 @@ export function failedPublication(
   };
 }
 
-function beyondPlan({config}: Operator, namespace: DeepReadonly<KubeObject>): DecidedCondition {
+function beyondPlan({config}: ProjectOperator, namespace: DeepReadonly<KubeObject>): DecidedCondition {
   const {planName, plan} = accountOf(namespace, config);
   return ProjectReady.planLimitReached(planName, plan.maxProjects);
 }

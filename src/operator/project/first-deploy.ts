@@ -6,9 +6,9 @@ import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, keyOf, objectKey} from '../../runtime/kube/object.ts';
-import type {Context} from '../caches/context.ts';
 import {type CachedProject, ENDPOINT_SLICE, PROJECT, type Project} from '../kinds/kinds.ts';
 import {PausedError} from '../kinds/write-conditions.ts';
+import type {ProjectContext} from './context.ts';
 
 /** A tenant may write any number of slices. By default, each has at most 100 pods. */
 const MAX_SLICES = 5;
@@ -45,7 +45,7 @@ export class FirstDeploys {
    * One ready endpoint of the Service is enough. The annotation survives outages and restores. A Project without a
    * place in the plan is not checked: a tenant may create any number.
    */
-  async find(context: Context, project: DeepReadonly<CachedProject>): Promise<FirstDeploy> {
+  async find(context: ProjectContext, project: DeepReadonly<CachedProject>): Promise<FirstDeploy> {
     const {stores, clock, places} = context;
     const key = keyOf(project);
     const deployedAt = project.metadata.annotations?.[ANNOTATION.firstDeployedAt];
@@ -65,7 +65,10 @@ export class FirstDeploys {
   }
 }
 
-async function hasReadyEndpoint({client, signal}: Context, {metadata, spec}: DeepReadonly<Project>): Promise<boolean> {
+async function hasReadyEndpoint(
+  {client, signal}: ProjectContext,
+  {metadata, spec}: DeepReadonly<Project>,
+): Promise<boolean> {
   const {namespace = ''} = metadata;
   const labelSelector = `kubernetes.io/service-name=${spec.service.name}`;
   for await (const {items} of client.list(ENDPOINT_SLICE, {namespace, labelSelector, pageSize: MAX_SLICES, signal})) {
@@ -74,7 +77,7 @@ async function hasReadyEndpoint({client, signal}: Context, {metadata, spec}: Dee
   return false;
 }
 
-async function note({client, signal, clock}: Context, project: DeepReadonly<Project>): Promise<string> {
+async function note({client, signal, clock}: ProjectContext, project: DeepReadonly<Project>): Promise<string> {
   const now = timestamp(clock.now());
   const patch = {metadata: {annotations: {[ANNOTATION.firstDeployedAt]: now}}};
   await client.patch(PROJECT, objectKey(project), patch, {signal});

@@ -5,7 +5,7 @@ import {LABEL} from '../../api/names.ts';
 import {Corrections} from '../../runtime/apply/corrections.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import {done} from '../../runtime/controller/outcome.ts';
-import type {Operator} from '../caches/context.ts';
+import type {ProjectOperator} from './context.ts';
 import {reconcileManagedDomain} from './managed.ts';
 
 const HOST = 'a.test';
@@ -33,7 +33,7 @@ test.each([
       events: {event: (_: unknown, type: string, reason: string) => events.push(`${type} ${reason}`)},
       corrections: new Corrections(clock),
       clock,
-    } as unknown as Operator;
+    } as unknown as ProjectOperator;
     const write = (verb: string) => async () => writes.push(verb);
     const client = {patch: write('patch'), create: write('create')};
     const context = {client, signal: new AbortController().signal} as unknown as ReconcileContext;

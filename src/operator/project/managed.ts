@@ -9,13 +9,13 @@ import {identify} from '../../runtime/apply/corrections.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, objectKey} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
 import {listing} from '../caches/listing.ts';
 import {isPausedHost} from '../caches/paused.ts';
 import {isTerminating} from '../caches/stores.ts';
 import {DOMAIN, type Domain} from '../kinds/kinds.ts';
 import {ownerOf} from '../kinds/owner.ts';
 import {type DesiredDomain, desiredDomain, isManaged} from '../kinds/project-hosts.ts';
+import type {ProjectContext, ProjectOperator} from './context.ts';
 import {UnlistedHosts} from './unlisted-hosts.ts';
 
 const contested = (host: string) =>
@@ -25,7 +25,7 @@ const contested = (host: string) =>
  * Keys are "namespace/host". A manually created Domain is never taken over (the Project's DomainsReady reports it), so
  * a managed one is created by POST and changed at a resourceVersion.
  */
-export function reconcileManagedDomain(operator: Operator): Reconcile {
+export function reconcileManagedDomain(operator: ProjectOperator): Reconcile {
   const {stores, corrections, events} = operator;
   const unlisted = new UnlistedHosts(operator);
   return async (key, {client, signal}) => {
@@ -63,7 +63,10 @@ export function reconcileManagedDomain(operator: Operator): Reconcile {
  * Marks the Domain and deletes it at the version that has the mark. A leader that decides otherwise removes the mark,
  * so a deletion that a former leader sent before fails.
  */
-async function remove({client, signal, clock, corrections}: Context, domain: DeepReadonly<Domain>): Promise<void> {
+async function remove(
+  {client, signal, clock, corrections}: ProjectContext,
+  domain: DeepReadonly<Domain>,
+): Promise<void> {
   const {uid, resourceVersion, annotations} = domain.metadata;
   const key = objectKey(domain);
   const mark = {metadata: {resourceVersion, annotations: {[ANNOTATION.removingSince]: timestamp(clock.now())}}};

@@ -5,18 +5,18 @@ import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
-import type {Context, Operator} from '../caches/context.ts';
 import {whenConfirmed} from '../caches/fresh.ts';
 import {heldBack, isPausedProject} from '../caches/paused.ts';
 import {isEnding} from '../caches/stores.ts';
 import {PROJECT, type Project} from '../kinds/kinds.ts';
 import {earliest, outcomeOf} from '../kinds/wake.ts';
+import type {ProjectContext, ProjectOperator} from './context.ts';
 import {failedPublication, publishDefaultHost, unpublishDefaultHost} from './default-host.ts';
 import {FirstDeploys, failedDeploy} from './first-deploy.ts';
 import {projectStatus} from './status.ts';
 
 /** Keys are "namespace/name". */
-export function reconcileProject(operator: Operator): Reconcile {
+export function reconcileProject(operator: ProjectOperator): Reconcile {
   const summary = new Summary();
   const firstDeploys = new FirstDeploys();
   const {projects, namespaces, domains} = operator.stores;
@@ -63,7 +63,7 @@ class Summary {
 
   /** Returns how long a changed status must still wait; undefined if none waits. */
   async write(
-    {client, clock, signal}: Context,
+    {client, clock, signal}: ProjectContext,
     project: DeepReadonly<Project>,
     status: ProjectStatus,
   ): Promise<number | undefined> {

@@ -3,7 +3,7 @@ import {beforeEach, expect, test, vi} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {LABEL} from '../../api/names.ts';
 import type {ResourceType} from '../../runtime/kube/object.ts';
-import type {Operator} from '../caches/context.ts';
+import type {ProjectOperator} from './context.ts';
 import {UnlistedHosts} from './unlisted-hosts.ts';
 
 const READ_MS = 3_000;
@@ -21,7 +21,7 @@ beforeEach(() => {
   [reads, listed, readMs] = [0, undefined, READ_MS];
   const projects = {countByIndex: () => count, byIndex: () => [], get: () => undefined};
   const stores = {projects, domains: {get: () => undefined}};
-  unlisted = new UnlistedHosts({stores, clock} as unknown as Operator);
+  unlisted = new UnlistedHosts({stores, clock} as unknown as ProjectOperator);
 });
 
 function waitMs(host: string): Promise<number> {
@@ -112,6 +112,6 @@ test.each([
       yield {items: kind === 'Namespace' ? [namespaceOf(labels)] : [...taken, 'listing'].map(projectOf)};
     }
     const api = {client: {list}, signal: new AbortController().signal} as never;
-    expect(await new UnlistedHosts(operator as unknown as Operator).waitMs(api, 'acme/a.example')).toBe(want);
+    expect(await new UnlistedHosts(operator as unknown as ProjectOperator).waitMs(api, 'acme/a.example')).toBe(want);
   },
 );

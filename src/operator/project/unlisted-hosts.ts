@@ -6,13 +6,14 @@
  */
 import {TtlCache} from '../../base/ttl-cache.ts';
 import {keyOf} from '../../runtime/kube/object.ts';
-import type {ApiAccess, Operator} from '../caches/context.ts';
+import type {ApiAccess} from '../caches/context.ts';
 import {BEHIND_MS, readFresh} from '../caches/fresh.ts';
 import {listing, owns} from '../caches/listing.ts';
 import {INDEX} from '../caches/stores.ts';
 import {accountOf} from '../kinds/account.ts';
 import {NAMESPACE, PROJECT, type Project} from '../kinds/kinds.ts';
 import {desiredDomain, listedHost} from '../kinds/project-hosts.ts';
+import type {ProjectOperator} from './context.ts';
 
 /** As many as fit in a page of the API server's answer, unless they are large. */
 const FEW = 500;
@@ -24,7 +25,7 @@ const SHORT_MS = 200;
 const READ_MS = 120_000;
 const NAMESPACES = 10_000;
 
-type Parts = Pick<Operator, 'stores' | 'places' | 'config' | 'clock'>;
+type Parts = Pick<ProjectOperator, 'stores' | 'places' | 'config' | 'clock'>;
 
 export class UnlistedHosts {
   readonly #parts: Parts;

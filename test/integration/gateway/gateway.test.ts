@@ -3,12 +3,12 @@
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {API_VERSION, LABEL} from '../../../src/api/names.ts';
-import type {Context} from '../../../src/operator/caches/context.ts';
 import {KnownSince} from '../../../src/operator/caches/known-since.ts';
 import {createStores} from '../../../src/operator/caches/stores.ts';
 import type {OperatorConfig} from '../../../src/operator/config/config.ts';
 import {dropOtherRoutes} from '../../../src/operator/domain/unpublish.ts';
 import type {DomainView} from '../../../src/operator/domain/view.ts';
+import type {EdgeContext} from '../../../src/operator/edge/context.ts';
 import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
 import {moving} from '../../../src/operator/edge/moving.ts';
 import {deleteRoutes, publishRoute} from '../../../src/operator/edge/publish.ts';
@@ -52,7 +52,7 @@ function contextWith(
   secrets: readonly HostRoute[],
   of: EdgeProvider = edge,
   objects: readonly KubeObject[] = [],
-): Context {
+): EdgeContext {
   const caches = memoryCaches();
   const stores = createStores(caches.manager, config, {defaultHost: () => ''}, of);
   for (const {namespace, name} of secrets) caches.put({apiVersion: 'v1', kind: 'Secret', metadata: {namespace, name}});
@@ -60,7 +60,7 @@ function contextWith(
   const clock = new ManualClock(Date.now() + 3_600_000); // the Services have existed for long
   const [corrections, knownSince] = [new Corrections(clock), new KnownSince(clock)];
   const signal = AbortSignal.timeout(60_000);
-  return {client, edge: of, stores, clock, corrections, knownSince, signal} as unknown as Context;
+  return {client, edge: of, stores, clock, corrections, knownSince, signal} as unknown as EdgeContext;
 }
 
 test('a ListenerSet waits for its Secret, and the next holder removes that of the former one', async () => {
@@ -84,7 +84,7 @@ test('a ListenerSet waits for its Secret, and the next holder removes that of th
 });
 
 /** The same, with the objects on the API server in all namespaces. */
-async function syncedContext(route: HostRoute, of: EdgeProvider): Promise<Context> {
+async function syncedContext(route: HostRoute, of: EdgeProvider): Promise<EdgeContext> {
   const labelSelector = `${LABEL.managedBy}=nameplate`;
   const found = of.resources.map(resource => listAll<KubeObject>(client, resource, {labelSelector}));
   return contextWith([route], of, (await Promise.all(found)).flat());
