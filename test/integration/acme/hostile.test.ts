@@ -81,7 +81,6 @@ test.each<[CaResource, string]>([
   ['directory', 'keyChange'],
   ['directory', 'renewalInfo'],
   ['newAccount', 'Location'],
-  ['newAccount', 'orders'],
   ['newOrder', 'Location'],
   ['newOrder', 'finalize'],
   ['newOrder', 'authorizations'],
