@@ -65,6 +65,13 @@ test.each([
   expect(classifyFailure(new ApiError('PUT /x', status, {message}))).toBe(want);
 });
 
+test('an object that is gone was deleted meanwhile, but a missing kind is a refusal', () => {
+  const details = {name: 'shop.example.com'};
+  const gone = new ApiError('PATCH /x', 404, {reason: 'NotFound', details});
+  expect([gone, gone.redacted(text => text)].map(classifyFailure)).toEqual(['race', 'race']);
+  expect(classifyFailure(new ApiError('POST /x', 404, {message: '404 page not found'}))).toBe('refusal');
+});
+
 test.each([
   {error: new TransportError('GET /x', new Error('ECONNRESET')), want: 'outage'},
   {error: new DeadlineError(500), want: 'outage'},

@@ -7,6 +7,8 @@ export interface ApiStatus {
   readonly reason?: string;
   readonly message?: string;
   readonly details?: {
+    /** Of the object that the call was about. */
+    readonly name?: string;
     readonly causes?: readonly object[];
     readonly retryAfterSeconds?: number;
     readonly uid?: string;
@@ -25,6 +27,8 @@ export class ApiError extends Error {
   readonly reason: string;
   /** The server's complaints about fields, for the log. */
   readonly causes: readonly object[];
+  /** The name of the object that the call was about, if the server said so: not if a whole kind is missing. */
+  readonly object: string | undefined;
   /** The pause that the server requested, at most five minutes. */
   readonly retryAfterMs: number | undefined;
 
@@ -33,6 +37,7 @@ export class ApiError extends Error {
     this.status = status;
     this.reason = body.reason ?? '';
     this.causes = body.details?.causes ?? [];
+    this.object = body.details?.name;
     const seconds = body.details?.retryAfterSeconds;
     const asked = retryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000);
     this.retryAfterMs = asked === undefined ? undefined : Math.min(asked, MAX_RETRY_AFTER_MS);
@@ -40,7 +45,8 @@ export class ApiError extends Error {
 
   /** The same error for logs, if the server may have quoted a secret. */
   redacted(redact: (message: string) => string): ApiError {
-    const copy = new ApiError('', this.status, {reason: this.reason}, this.retryAfterMs);
+    const details = this.object === undefined ? {} : {details: {name: this.object}};
+    const copy = new ApiError('', this.status, {reason: this.reason, ...details}, this.retryAfterMs);
     copy.message = redact(this.message);
     return copy;
   }
@@ -87,7 +93,7 @@ export class FencedError extends Error {
  * - `refusal`: the object. Report it there, and retry; somebody has to change something.
  * - `outage`: the API server, our token, or the connection, perhaps that of a watch. Retry; the object has nothing to do
  *   with it.
- * - `race`: somebody else wrote first. Decide again based on what the server has now.
+ * - `race`: somebody else changed or deleted the object first. Decide again based on what the server has now.
  * - `fenced`: the write was not sent.
  * - `unknown`: no call. A mistake in the program, or a caller that stopped waiting.
  */
@@ -107,7 +113,7 @@ export function classifyFailure(error: unknown): FailureKind {
   if (OUTAGES.some(type => error instanceof type)) return 'outage';
   if (!(error instanceof ApiError)) return 'unknown';
   if (WEBHOOK.test(error.message)) return 'refusal';
-  if (error.status === 409) return 'race';
+  if (error.status === 409 || isGone(error)) return 'race';
   const isRefusal = error.status >= 400 && error.status < 500 && !TEMPORARY.has(error.status);
   return isRefusal ? 'refusal' : 'outage';
 }
@@ -115,6 +121,11 @@ export function classifyFailure(error: unknown): FailureKind {
 /** The object does not exist, or for a list, the kind. */
 export function isNotFound(error: unknown): error is ApiError & {readonly status: 404} {
   return error instanceof ApiError && error.status === 404;
+}
+
+/** The object, or the namespace of a new one, was deleted before the call. Without a name, the kind is missing. */
+function isGone(error: unknown): boolean {
+  return isNotFound(error) && error.object !== undefined;
 }
 
 export function isAlreadyExists(error: unknown): error is ApiError & {readonly status: 409} {

@@ -5,6 +5,7 @@ import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
 import type {WriteRecord} from '../../../src/runtime/kube/calls.ts';
 import {
+  classifyFailure,
   FencedError,
   isAlreadyExists,
   isConflict,
@@ -20,6 +21,24 @@ import {api, client, direct, errorOf, namespace, proxy, world} from './setup.ts'
 test('what does not exist is undefined, and deleting it is fine', async () => {
   expect(await client.get(CONFIG_MAP, {namespace, name: 'nope'})).toBeUndefined();
   expect(await client.delete(CONFIG_MAP, {namespace, name: 'nope'})).toBe(false);
+});
+
+test('a write to an object or a namespace that is gone has lost a race; one to a kind that is missing is refused', async () => {
+  const gone = {namespace, name: 'nope'};
+  const written = [
+    client.patch(CONFIG_MAP, gone, {data: {a: '1'}}),
+    client.replace(CONFIG_MAP, {...configMap(namespace, 'nope'), metadata: {...gone, resourceVersion: '1'}}),
+    client.create(CONFIG_MAP, configMap('no-namespace', 'x')),
+  ];
+  const kindsOf = await Promise.all(written.map(async write => classifyFailure(await errorOf(write))));
+  expect(kindsOf).toEqual(['race', 'race', 'race']);
+  const missing = {...CONFIG_MAP, group: 'missing.test', plural: 'missings', kind: 'Missing'};
+  const refused = client.create(missing, {
+    ...configMap(namespace, 'x'),
+    apiVersion: 'missing.test/v1',
+    kind: 'Missing',
+  });
+  expect(classifyFailure(await errorOf(refused))).toBe('refusal');
 });
 
 test('of several creators one wins', async () => {

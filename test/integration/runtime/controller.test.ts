@@ -116,6 +116,26 @@ describe('outcomes', () => {
     expect(await metric('controller_runtime_reconcile_total')).toContain('{controller="test",result="error"} 4');
   });
 
+  test('an object that is gone ends its reconcile without a warning', async () => {
+    const lines: {level: number; msg: string}[] = [];
+    const write = (line: string) => void lines.push(JSON.parse(line));
+    let attempts = 0;
+    run(
+      async (_key, {client: own}) => {
+        attempts += 1;
+        if (attempts > 1) return done(); // by then, a cache shows it
+        await direct.delete(CONFIG_MAP, {namespace, name: 'x'});
+        await own.patch(CONFIG_MAP, {namespace, name: 'x'}, {data: {a: '1'}});
+        return done();
+      },
+      {logger: pino({level: 'debug'}, {write})},
+    );
+    await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
+    await until('the second attempt is made', () => attempts > 1);
+    const told = lines.filter(({msg}) => /^the reconcile failed/i.test(msg)).map(({level}) => level);
+    expect(told).toEqual([20]);
+  });
+
   test('a terminal failure is not tried again until something changes', async () => {
     let attempts = 0;
     run(
