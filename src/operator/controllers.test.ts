@@ -17,7 +17,7 @@ import type {Operator} from './operator.ts';
 
 const config = operatorConfig();
 
-type Put = (kind: string, object: {metadata: Partial<KubeObject['metadata']>; spec?: object}) => void;
+type Put = (kind: string, object: {metadata: Partial<KubeObject['metadata']>; spec?: object; status?: object}) => void;
 
 /**
  * All controllers: `put` fills a cache, `fill` before they start, and `requeued` has the keys that changes have requeued
@@ -119,4 +119,19 @@ test('at the start, a Project or a Service requeues nothing else: what depends o
   put('Project', {metadata: {name: 'shop', namespace: 'ns', generation: 2}, spec: {service}});
   put('Service', {metadata: {name: 'shop', namespace: 'ns'}, spec: {ports: [{port: 81}]}});
   expect(domains()).toHaveLength(2);
+});
+
+test('an ACMEIssuer that appears, and no other change of it, requeues the requests that it is to sign', () => {
+  const {put, requeued} = controllers();
+  const signing = () => requeued().filter(key => key.startsWith('sign '));
+  for (const name of ['a', 'b']) {
+    const issuerRef = {name: `of-${name}`, kind: 'ACMEIssuer', group: 'nameplate.dev'};
+    const status = {conditions: [{type: 'Approved', status: 'True'}]};
+    put('CertificateRequest', {metadata: {name, namespace: 'ns'}, spec: {issuerRef, request: ''}, status});
+  }
+  signing();
+  put('ACMEIssuer', {metadata: {name: 'of-a'}});
+  expect(signing()).toEqual(['sign ns/a']);
+  put('ACMEIssuer', {metadata: {name: 'of-a', labels: {team: 'a'}}});
+  expect(signing()).toEqual([]);
 });

@@ -264,6 +264,9 @@ function addSigningControllers(manager: Manager, operator: Operator): void {
     .controller({name: 'sign', reconcile: reconcileSigning(operator), workers})
     .watch(requests, delta => (acmeIssuerOf(delta.object.spec.issuerRef) === undefined ? [] : self(delta)))
     .watch(stores.claims, ({object}) => signing(object.metadata.name))
+    .watch(stores.acmeIssuers, ({type, object}) =>
+      type === 'added' ? requests.byIndex(INDEX.signing, object.metadata.name).map(keyOf) : [],
+    )
     .watch(stores.namespaces, delta =>
       changesAccount(delta) ? inside(delta, requests.byIndex(INDEX.inProgress, 'all')) : [],
     );
