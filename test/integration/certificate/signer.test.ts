@@ -152,8 +152,13 @@ test('a slow order is polled, not abandoned', async () => {
 test('an order whose challenge the CA has accepted before is continued', async () => {
   const {tenant, host} = await waitingTenant(world, 'accepted');
   const problem = {type: 'urn:ietf:params:acme:error:malformed', detail: 'the challenge is not pending'};
-  world.proxy.switches.rewrite = (request, reply) =>
-    request.resource === 'challenge' ? {...reply, status: 400, body: JSON.stringify(problem)} : reply;
+  let failures = 0; // so that the order is recorded when its challenge is accepted
+  answer('authorization', host, () => (failures++ === 0 ? refusal(503, 'serverInternal', 'later') : undefined));
+  world.proxy.switches.rewrite = (request, reply) => {
+    if (request.resource !== 'challenge') return reply;
+    const headers = {...reply.headers, 'content-type': 'application/problem+json'};
+    return {...reply, status: 400, headers, body: JSON.stringify(problem)};
+  };
   await tenant.createRecords(host);
   await tenant.becomesLive(host);
   expect(ordersFor(world, host)).toHaveLength(1);
