@@ -4,6 +4,7 @@ import {createServer} from 'node:https';
 import type {AddressInfo} from 'node:net';
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
 import type {AcmeClient} from '../../../src/acme/client.ts';
+import {startGate} from '../../../src/runtime/kube/transport.ts';
 import {until} from '../../cluster/wait.ts';
 import {type CaFault, type CaProxy, type CaResource, startCaProxy, withMembers} from '../../support/ca-proxy.ts';
 import {type Pebble, startPebble} from '../../support/pebble.ts';
@@ -58,6 +59,23 @@ async function newTenant(timeoutMs = 10_000) {
 }
 
 const NAMES = ['shop.example.com'];
+
+test('a signed request whose gate closes before it is sent never reaches the CA', async () => {
+  let isOpen = true;
+  const gate = startGate(() => (isOpen ? undefined : new Error('the gate is closed')));
+  const client = clientOf(proxy, {gate});
+  const {uri} = await client.createAccount({contact: []}, signal);
+  const orders = () => proxy.seen.filter(({resource}) => resource === 'newOrder').length;
+  const before = orders();
+  const order = client.createOrder(uri, {names: NAMES}, signal);
+  isOpen = false;
+  await expect(order).rejects.toThrow('the gate is closed');
+  await client.directory(signal);
+  expect(orders()).toBe(before);
+  isOpen = true;
+  expect(await client.createOrder(uri, {names: NAMES}, signal)).toMatchObject({names: NAMES});
+  await client.close();
+});
 
 /** The whole life of a certificate, each call of the client at least once. */
 async function everything(client: AcmeClient): Promise<void> {
