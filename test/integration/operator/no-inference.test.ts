@@ -158,7 +158,7 @@ test('a Project that loses its place in the plan keeps its Domains until it no l
   await tenant.projectBecomes('third', {Ready: 'PlanLimitReached'});
   await tenant.becomes(held, {state: 'Live'});
   for (const host of [removed, ...rest]) {
-    await tenant.becomes(host, {state: 'Blocked', Accepted: 'PlanLimitReached'}, ['Project third has no place']);
+    await tenant.becomes(host, {state: 'Blocked', Accepted: 'PlanLimitReached'}, ['Plan starter allows 1 custom']);
   }
   await tenant.project({aliases: rest}, 'third');
   const isGone = (host: string) => !tenant.domain(host) && !tenant.ingress(host);
