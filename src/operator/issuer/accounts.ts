@@ -17,6 +17,8 @@ const MAX_REST_MS = 60_000;
 export interface CaAccount {
   readonly client: AcmeClient;
   readonly uri: string;
+  /** Of the key with which the client signs. */
+  readonly thumbprint: string;
 }
 
 interface Trouble {
@@ -99,8 +101,8 @@ export class CaAccounts {
 
   /** Undefined until the account exists. */
   get(name: string): CaAccount | undefined {
-    const {client, uri} = this.#known.get(name) ?? {};
-    return client && uri !== undefined ? {client, uri} : undefined;
+    const {client, uri, thumbprint} = this.#known.get(name) ?? {};
+    return client && uri !== undefined && thumbprint !== undefined ? {client, uri, thumbprint} : undefined;
   }
 
   rest(name: string, ms: number): void {

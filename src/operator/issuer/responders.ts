@@ -1,6 +1,7 @@
 /**
  * Whether every ready replica of the program `challenges` answers with the account's thumbprint. Otherwise, the CA could
- * ask one that does not, and the order would be lost.
+ * ask one that does not, and the order would be lost: after a change of the key, the kubelet of each node takes about a
+ * minute to update its replicas.
  */
 import {randomBytes} from 'node:crypto';
 import {Agent, request} from 'undici';
@@ -9,9 +10,10 @@ import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ENDPOINT_SLICE} from '../kinds/kinds.ts';
 
 export const CHALLENGE_PATH = '/.well-known/acme-challenge/';
-/** A replica that answered is not asked again for this long. */
+/** Replicas are not asked again for this long: after all have answered, and after one has not. */
 const VALID_MS = 10_000;
-/** How long a replica that does not answer holds up the challenges. */
+const INVALID_MS = 1_000;
+/** How long a replica that does not answer, as if its node were gone, holds up the challenges. */
 const WAIT_MS = 30_000;
 const TIMEOUT_MS = 2_000;
 const MAX_REPLICAS = 50;
@@ -36,23 +38,31 @@ interface Api {
 export class Responders {
   readonly #settings: ResponderSettings;
   readonly #agent = new Agent({connections: 2, keepAliveTimeout: 5_000});
-  #validUntilMs = Number.NEGATIVE_INFINITY;
-  #validFor = '';
+  #last: {readonly thumbprint: string; readonly problem: string | undefined; readonly untilMs: number} | undefined;
   #troubleSinceMs: number | undefined;
-  #running: Promise<string | undefined> | undefined;
+  #running: {readonly thumbprint: string; readonly result: Promise<string | undefined>} | undefined;
 
   constructor(settings: ResponderSettings) {
     this.#settings = settings;
   }
 
-  /** The cause of a wait; undefined: the CA may be told to validate. After half a minute, one silent replica is ignored. */
+  /**
+   * The cause of a wait; undefined: the CA may be told to validate. After half a minute, silent replicas are ignored if
+   * another one answers. One that answers with another thumbprint never is: the CA would find that answer, too.
+   */
   async problem(api: Api, thumbprint: string): Promise<string | undefined> {
     const {clock} = this.#settings;
-    if (this.#validFor === thumbprint && clock.monotonic() < this.#validUntilMs) return undefined;
-    this.#running ??= this.#check(api, thumbprint).finally(() => {
-      this.#running = undefined;
-    });
-    return await this.#running;
+    if (this.#last?.thumbprint === thumbprint && clock.monotonic() < this.#last.untilMs) return this.#last.problem;
+    if (this.#running?.thumbprint !== thumbprint) this.#running = {thumbprint, result: this.#check(api, thumbprint)};
+    const running = this.#running;
+    try {
+      const problem = await running.result;
+      const untilMs = clock.monotonic() + (problem === undefined ? VALID_MS : INVALID_MS);
+      this.#last = {thumbprint, problem, untilMs};
+      return problem;
+    } finally {
+      if (this.#running === running) this.#running = undefined;
+    }
   }
 
   async #check(api: Api, thumbprint: string): Promise<string | undefined> {
@@ -60,15 +70,15 @@ export class Responders {
     const addresses = await this.#addresses(api);
     if (addresses.length === 0) return `no replica of ${service} is ready`;
     const answers = await Promise.all(addresses.map(address => this.#answers(address, thumbprint)));
-    const silent = addresses.filter((_, index) => !answers[index]);
+    const wrong = addresses.find((_, index) => answers[index] === 'other');
+    if (wrong !== undefined) return `the replica ${wrong} of ${service} answers with the thumbprint of another key`;
+    const silent = addresses.filter((_, index) => answers[index] === 'none');
     if (silent.length === 0) this.#troubleSinceMs = undefined;
     else {
       this.#troubleSinceMs ??= clock.monotonic();
       const isBounded = silent.length < addresses.length && clock.monotonic() - this.#troubleSinceMs > WAIT_MS;
-      if (!isBounded) return `the replica ${silent[0]} of ${service} does not answer with the account's thumbprint`;
+      if (!isBounded) return `the replica ${silent[0]} of ${service} does not answer`;
     }
-    this.#validFor = thumbprint;
-    this.#validUntilMs = clock.monotonic() + VALID_MS;
     return undefined;
   }
 
@@ -91,7 +101,7 @@ export class Responders {
     return found.slice(0, MAX_REPLICAS);
   }
 
-  async #answers(address: string, thumbprint: string): Promise<boolean> {
+  async #answers(address: string, thumbprint: string): Promise<'ours' | 'other' | 'none'> {
     const token = randomBytes(16).toString('base64url');
     try {
       const {statusCode, body} = await request(`http://${address}${CHALLENGE_PATH}${token}`, {
@@ -100,9 +110,11 @@ export class Responders {
         bodyTimeout: TIMEOUT_MS,
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
-      return statusCode === 200 && (await body.text()) === `${token}.${thumbprint}`;
+      const text = await body.text();
+      if (statusCode !== 200) return 'none';
+      return text === `${token}.${thumbprint}` ? 'ours' : 'other';
     } catch {
-      return false;
+      return 'none';
     }
   }
 }

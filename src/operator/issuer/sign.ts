@@ -153,6 +153,8 @@ async function advance(signing: Signing, claim: DeepReadonly<DomainClaim>): Prom
 /** Confirms at the API server, immediately before the order, that the namespace holds the host. */
 async function place(signing: Signing): Promise<Outcome> {
   const {context, request, issuer, host} = signing;
+  const waiting = await awaitAnswers(signing);
+  if (waiting) return waiting;
   const claim = await confirmed(signing);
   if (!claim) return done();
   const {profile} = issuer.spec;
@@ -215,8 +217,8 @@ async function proceed(signing: Signing, claim: DeepReadonly<DomainClaim>, order
 }
 
 async function solve(signing: Signing, claim: DeepReadonly<DomainClaim>, order: Order): Promise<Outcome> {
-  const {context, account, attempt, request} = signing;
-  const {clock, signal, responders} = context;
+  const {context, account, attempt} = signing;
+  const {clock, signal} = context;
   const {accepted} = attempt;
   const isAccepted = accepted?.order === order.url && clock.monotonic() - accepted.atMs < ACCEPT_MS;
   if (isAccepted) return await pollOrGiveUp(signing, claim, order.retryAfterMs);
@@ -232,19 +234,22 @@ async function solve(signing: Signing, claim: DeepReadonly<DomainClaim>, order: 
     return await fail(signing, claim, challenge?.error ?? {type: 'unauthorized', detail});
   }
   if (challenge.status === 'pending') {
-    const thumbprint = signing.issuer.status?.thumbprint;
-    const trouble =
-      thumbprint === undefined ? 'the account is not ready' : await responders.problem(context, thumbprint);
-    if (trouble !== undefined) {
-      await pend(context, request, `Waiting to answer the CA's challenge: ${trouble}.`);
-      return after(WAIT_MS);
-    }
+    const waiting = await awaitAnswers(signing);
+    if (waiting) return waiting;
     if (!(await confirmed(signing))) return done();
     await acceptOnce(signing, challenge.url);
   }
   attempt.accepted = {order: order.url, atMs: clock.monotonic()};
   attempt.polls = 0;
   return poll(signing, undefined);
+}
+
+/** Undefined if the challenges of the account are answered. */
+async function awaitAnswers({context, request, account}: Signing): Promise<Outcome | undefined> {
+  const trouble = await context.responders.problem(context, account.thumbprint);
+  if (trouble === undefined) return undefined;
+  await pend(context, request, `Waiting to answer the CA's challenge: ${trouble}.`);
+  return after(WAIT_MS);
 }
 
 /** If the CA accepted it earlier, and its answer was lost, it calls this malformed. The order shows what follows. */
