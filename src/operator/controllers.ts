@@ -32,7 +32,7 @@ import {reconcileReleasedClaim} from './claim/released-claim.ts';
 import {reconcileDomain} from './domain/reconcile.ts';
 import {mattersToRedirects, withRedirectsTo} from './domain/redirects-to.ts';
 import {reconcileUnusedService} from './edge/unused-service.ts';
-import {reconcileAccountKey, usesAcme} from './issuer/account-key.ts';
+import {reconcileAccountKey} from './issuer/account-key.ts';
 import {reconcileFormerHolder} from './issuer/former-holder.ts';
 import {reconcileOrders} from './issuer/orders.ts';
 import {reconcileIssuer} from './issuer/reconcile.ts';
@@ -40,7 +40,7 @@ import {reconcileRenewal} from './issuer/renewals.ts';
 import {reconcileSigning} from './issuer/sign.ts';
 import {accountId, hasPause} from './kinds/account.ts';
 import {routeKeyOf} from './kinds/derived-names.ts';
-import {acmeIssuerOf} from './kinds/issuer-ref.ts';
+import {acmeIssuerOf, acmeIssuersOf} from './kinds/issuer-ref.ts';
 import {type ACMEIssuer, type CachedProject, type Certificate, type DomainClaim, SERVICE} from './kinds/kinds.ts';
 import {listedHosts} from './kinds/project-hosts.ts';
 import type {Operator} from './operator.ts';
@@ -251,7 +251,7 @@ function addSigningControllers(manager: Manager, operator: Operator): void {
   const {workers} = config.controller;
   const requests = stores.certificateRequests;
   const signing = (host: string) => requests.byIndex(INDEX.host, host).map(keyOf);
-  if (usesAcme(config)) {
+  if (acmeIssuersOf(config.certificates).length > 0) {
     manager
       .controller({name: 'account-key', reconcile: reconcileAccountKey(operator), workers: 1})
       .watch(stores.acmeIssuers, () => [])

@@ -102,7 +102,7 @@ export interface ACMEIssuerStatus {
    */
   accountServer?: string;
   /**
-   * The thumbprint (RFC 7638) of the account's key, which the answers to HTTP-01 contain.
+   * The thumbprint (RFC 7638) of the key that the account had when the operator last knew. The answers to HTTP-01 contain it.
    */
   thumbprint?: string;
   /**
@@ -123,7 +123,7 @@ export interface ACMEIssuerStatus {
     waiting?: number;
   };
   /**
-   * Ready: the account exists. Reachable: the CA answers. docs/conditions.md explains each reason.
+   * Ready: the account can get certificates. Reachable: the CA answers. docs/conditions.md explains each reason.
    */
   conditions?: {
     /**

@@ -138,7 +138,14 @@ export const certificates = section('Certificates of custom domains, issued by c
       ...kubernetesName,
       default: 'nameplate-acme-account',
       description:
-        "The Secret with the key of the platform's accounts, in the operator's namespace. The operator creates it once. Back it up.",
+        "The Secret with the key of the platform's accounts, in the operator's namespace. The operator creates it once. Back it up. To change the key, name another Secret, and list this one in formerAccountKeySecrets.",
+    },
+    formerAccountKeySecrets: {
+      type: 'array',
+      default: [],
+      items: {...kubernetesName, examples: ['nameplate-acme-account'], description: 'Name of a Secret.'},
+      description:
+        'Secrets that accountKeySecret named before. The operator gives each account that has one of their keys the current one.',
     },
     challenges: section('The program that answers the challenges of CAs (HTTP-01).', {
       service: {

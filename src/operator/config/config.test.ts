@@ -39,6 +39,7 @@ const complete: OperatorConfig = {
     overdueAfterSeconds: 1800,
     acme: {
       accountKeySecret: 'nameplate-acme-account',
+      formerAccountKeySecrets: [],
       challenges: {service: 'nameplate-challenges', configMap: 'nameplate-challenges', addresses: []},
     },
     secretRetentionSeconds: 604_800,

@@ -3,14 +3,43 @@ import {conditionBuilders} from '../../api/conditions.ts';
 
 /** The closed set of reasons of each condition, the good one first; docs/conditions.md explains each of them. */
 const ISSUER_REASONS = {
-  Ready: ['AccountReady', 'CaUnreachable', 'AccountRefused', 'AccountKeyMissing', 'BindingMissing', 'NotConfigured'],
+  Ready: [
+    'AccountReady',
+    'ChangingKey',
+    'KeyChangeRefused',
+    'ChallengesUnanswered',
+    'CaUnreachable',
+    'AccountRefused',
+    'AccountKeyMissing',
+    'BindingMissing',
+    'NotConfigured',
+  ],
   Reachable: ['Answering', 'NotAnswering', 'Unknown'],
 } as const;
 
 const {Ready: ready, Reachable: reachable} = conditionBuilders(ISSUER_REASONS);
 
 export const IssuerReady = {
-  yes: (uri: string) => ready('True', 'AccountReady', `The platform's account at the CA is ${uri}.`),
+  /** Secrets are named as in "namespace/name". */
+  yes: (uri: string, secret: string) =>
+    ready('True', 'AccountReady', `The platform's account at the CA is ${uri}, with the key in Secret ${secret}.`),
+  changingKey: (secret: string, why: string) => {
+    const message = `The account is getting the key in Secret ${secret}: ${why}. Meanwhile, no order is placed. Nameplate will continue automatically.`;
+    return ready('False', 'ChangingKey', message);
+  },
+  /** `trouble`: why no challenge is answered with the former key. */
+  keyChangeRefused: (secret: string, why: string, trouble: string | undefined) => {
+    const effect =
+      trouble === undefined
+        ? 'It keeps its former key, with which certificates are still issued'
+        : `It keeps its former key, with which no certificate is issued, because ${trouble}`;
+    const message = `The CA refuses to give the account the key in Secret ${secret}: ${why.replace(/[.\s]+$/, '')}. ${effect}. Name the former Secret again, or fix the cause and restart the operator, which will then retry.`;
+    return ready(trouble === undefined ? 'True' : 'False', 'KeyChangeRefused', message);
+  },
+  unanswered: (why: string) => {
+    const message = `The account has its key, but no challenge is answered: ${why}. Wait for two minutes, then delete the pods of the challenge responder that do not answer with this key. Nameplate will continue automatically.`;
+    return ready('False', 'ChallengesUnanswered', message);
+  },
   unreachable: (why: string) =>
     ready('False', 'CaUnreachable', `The CA does not answer: ${why}. Check spec.server and the network. ${RETRY}`),
   refused: (why: string, todo = 'Fix the cause.') =>

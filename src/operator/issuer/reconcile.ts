@@ -3,7 +3,6 @@ import {isDeepStrictEqual} from 'node:util';
 import {AcmeError, CaUnreachable} from '../../acme/errors.ts';
 import {type DecidedCondition, settleConditions, timestamp} from '../../api/conditions.ts';
 import type {ACMEIssuerStatus} from '../../api/generated/acmeissuer.ts';
-import {GROUP} from '../../api/names.ts';
 import {DeadlineError, withDeadline} from '../../base/deadline.ts';
 import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
@@ -13,11 +12,12 @@ import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/ob
 import {limitsOf} from '../claim/ca-limits.ts';
 import {placedOrders} from '../claim/order-history.ts';
 import {ordersLeft} from '../claim/order-windows.ts';
-import type {OperatorConfig} from '../config/config.ts';
+import {acmeIssuersOf} from '../kinds/issuer-ref.ts';
 import {ACME_ISSUER, type ACMEIssuer, SECRET} from '../kinds/kinds.ts';
-import {AccountKeyError, accountKeyOf} from './account-key.ts';
+import {AccountKeyError, type AccountKeys, accountKeysOf, keyMissing} from './account-key.ts';
 import {IssuerReady, Reachable, refusalTodo} from './conditions.ts';
 import type {IssuerContext, IssuerOperator} from './context.ts';
+import {type ChangeKey, keyChanger} from './key-change.ts';
 
 /** How often the CA's directory is read, a lost account replaced, and the budget in the status updated. */
 const CHECK_MS = 30_000;
@@ -31,6 +31,7 @@ const BUDGET_MS = 10_000;
 export function reconcileIssuer(operator: IssuerOperator): Reconcile {
   const {stores, accounts, config, clock} = operator;
   const checkedAtMs = new Map<string, number>();
+  const changeKey = keyChanger();
   return async (name, {client, signal}) => {
     const context = {...operator, client, signal};
     const issuer = stores.acmeIssuers.get(name);
@@ -38,11 +39,11 @@ export function reconcileIssuer(operator: IssuerOperator): Reconcile {
       accounts.forget(name);
       return done();
     }
-    if (!isListed(config, name)) {
+    if (!acmeIssuersOf(config.certificates).includes(name)) {
       await report(context, issuer, issuer.status ?? {}, [IssuerReady.notConfigured()]);
       return done();
     }
-    const account = await ensureAccount(context, issuer);
+    const account = await ensureAccount(context, issuer, changeKey);
     // A directory may be answered although orders are not: whoever noticed will ask again.
     const dueMs = Math.max((checkedAtMs.get(name) ?? Number.NEGATIVE_INFINITY) + CHECK_MS, againMs(accounts, name));
     const isDue = clock.monotonic() >= dueMs;
@@ -56,26 +57,25 @@ export function reconcileIssuer(operator: IssuerOperator): Reconcile {
       account.condition,
       account.isOpen ? reachable : Reachable.unknown(),
     ]);
-    if (!account.isOpen) return after(RETRY_MS);
+    if (account.condition.status !== 'True') return after(account.againMs ?? RETRY_MS);
     return after(operator.orderSchedule.waiting(name) > 0 ? BUDGET_MS : CHECK_MS);
   };
-}
-
-/** Only what the configuration names is trusted with orders. */
-function isListed({certificates: {issuerRef, formerIssuerRefs}}: OperatorConfig, name: string): boolean {
-  return [issuerRef, ...formerIssuerRefs].some(ref => {
-    return ref.name === name && ref.kind === 'ACMEIssuer' && ref.group === GROUP;
-  });
 }
 
 interface AccountResult {
   readonly isOpen: boolean;
   readonly condition: DecidedCondition;
   readonly status: ACMEIssuerStatus;
+  /** When to look again, if the condition is not True. */
+  readonly againMs?: number;
 }
 
-async function ensureAccount(context: IssuerContext, issuer: DeepReadonly<ACMEIssuer>): Promise<AccountResult> {
-  const {accounts, namespace} = context;
+async function ensureAccount(
+  context: IssuerContext,
+  issuer: DeepReadonly<ACMEIssuer>,
+  changeKey: ChangeKey,
+): Promise<AccountResult> {
+  const {accounts, responders, namespace} = context;
   const {name} = issuer.metadata;
   const status = structuredClone(issuer.status ?? {}) as ACMEIssuerStatus;
   const closed = (condition: DecidedCondition): AccountResult => ({isOpen: false, condition, status});
@@ -83,10 +83,19 @@ async function ensureAccount(context: IssuerContext, issuer: DeepReadonly<ACMEIs
   const {name: secret, key: field} = externalAccountBinding?.keySecretRef ?? {};
   const bindingSecret = secret && `${namespace}/${secret}`;
   try {
-    const {key, thumbprint} = await accountKeyOf(context);
+    const keys = await accountKeysOf(context);
+    assertHasKey(context, issuer, keys);
+    const change = keys.former.length > 0 ? await changeKey(context, issuer, keys) : undefined;
+    const found = change?.kind === 'found' ? change : undefined;
+    const {key, thumbprint} = found?.key ?? keys.current;
+    const keySecret = `${namespace}/${keys.current.secret}`;
+    if (change?.kind === 'waiting') {
+      return {...closed(IssuerReady.changingKey(keySecret, change.why)), againMs: change.againMs};
+    }
     const client = accounts.clientOf(issuer, key, thumbprint);
-    const isKnown = status.accountServer === server && status.thumbprint === thumbprint && !accounts.isLost(name);
-    let uri = isKnown ? status.accountURI : undefined;
+    const isKnown =
+      !change && !accounts.isLost(name) && status.accountServer === server && status.thumbprint === thumbprint;
+    let uri = found?.uri ?? (isKnown ? status.accountURI : undefined);
     if (uri === undefined) {
       const hmacKey = externalAccountBinding && (await bindingKey(context, externalAccountBinding.keySecretRef));
       if (bindingSecret && !hmacKey) return closed(IssuerReady.bindingMissing(bindingSecret, field ?? ''));
@@ -98,9 +107,10 @@ async function ensureAccount(context: IssuerContext, issuer: DeepReadonly<ACMEIs
       uri = account.uri;
     }
     accounts.open(name, uri);
+    const trouble = change && (await responders.problem(context, thumbprint));
     return {
       isOpen: true,
-      condition: IssuerReady.yes(uri),
+      condition: judge(uri, keySecret, found?.refusal, trouble),
       status: {...status, accountURI: uri, accountServer: server, thumbprint},
     };
   } catch (error) {
@@ -111,6 +121,27 @@ async function ensureAccount(context: IssuerContext, issuer: DeepReadonly<ACMEIs
     if (error instanceof CaUnreachable) return closed(IssuerReady.unreachable(error.message));
     throw error;
   }
+}
+
+/** With another key, the platform would have another account, which tenants' CAA records do not allow. */
+function assertHasKey(
+  {namespace}: IssuerContext,
+  {spec, status}: DeepReadonly<ACMEIssuer>,
+  {current, former}: AccountKeys,
+) {
+  const keys = [current, ...former];
+  const isElsewhere = status?.thumbprint === undefined || status.accountServer !== spec.server;
+  if (isElsewhere || keys.some(({thumbprint}) => thumbprint === status.thumbprint)) return;
+  throw keyMissing(
+    namespace,
+    keys.map(({secret}) => secret),
+  );
+}
+
+/** `trouble`: why no challenge of the account is answered. */
+function judge(uri: string, secret: string, refusal: string | undefined, trouble: string | undefined) {
+  if (refusal !== undefined) return IssuerReady.keyChangeRefused(secret, refusal, trouble);
+  return trouble === undefined ? IssuerReady.yes(uri, secret) : IssuerReady.unanswered(trouble);
 }
 
 async function bindingKey(

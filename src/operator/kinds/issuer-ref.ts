@@ -1,6 +1,6 @@
 import {GROUP} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import type {IssuerRef as ConfiguredIssuer, OperatorConfig} from '../config/config.ts';
+import type {CertificatesConfig, IssuerRef as ConfiguredIssuer, OperatorConfig} from '../config/config.ts';
 import type {Certificate} from './kinds.ts';
 
 type IssuerRef = Readonly<Certificate['spec']['issuerRef']>;
@@ -26,4 +26,12 @@ export function keptIssuer(
 export function acmeIssuerOf(issuerRef: IssuerRef): string | undefined {
   const {name, kind, group} = issuerOf(issuerRef);
   return kind === 'ACMEIssuer' && group === GROUP ? name : undefined;
+}
+
+/** The ACMEIssuers that the configuration names, and so trusts with orders. */
+export function acmeIssuersOf({
+  issuerRef,
+  formerIssuerRefs,
+}: Pick<CertificatesConfig, 'issuerRef' | 'formerIssuerRefs'>): string[] {
+  return [issuerRef, ...formerIssuerRefs].flatMap(ref => acmeIssuerOf(ref) ?? []);
 }

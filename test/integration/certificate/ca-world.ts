@@ -22,8 +22,8 @@ import {
   startOperatorWorld,
 } from '../operator/operator-world.ts';
 
-const RESPONDER = join(import.meta.dirname, '../../../src/bin/challenges.ts');
-const CONFIG_MAP = resourceType<KubeObject & {data?: Record<string, string>}>('v1', 'ConfigMap', 'configmaps');
+export const RESPONDER = join(import.meta.dirname, '../../../src/bin/challenges.ts');
+export const CONFIG_MAP = resourceType<KubeObject & {data?: Record<string, string>}>('v1', 'ConfigMap', 'configmaps');
 export const ISSUER_NAME = 'pebble';
 
 export interface CaWorld extends OperatorWorld {
@@ -37,7 +37,7 @@ export interface CaWorld extends OperatorWorld {
   /** The section of the operator's configuration with these changes of the leader election. */
   electing(changes: object): {readonly controller: object};
   /** The section of the operator's configuration that uses it. */
-  certificatesBy(issuer?: string): object;
+  certificatesBy(issuer?: string): {readonly acme: {readonly challenges: {readonly addresses: readonly string[]}}};
   readonly responder: {stop(): Promise<void>; start(): Promise<void>};
 }
 

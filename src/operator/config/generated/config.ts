@@ -235,9 +235,15 @@ export interface OperatorConfig {
      */
     readonly acme: {
       /**
-       * The Secret with the key of the platform's accounts, in the operator's namespace. The operator creates it once. Back it up.
+       * The Secret with the key of the platform's accounts, in the operator's namespace. The operator creates it once. Back it up. To change the key, name another Secret, and list this one in formerAccountKeySecrets.
        */
       readonly accountKeySecret: string;
+      /**
+       * Secrets that accountKeySecret named before. The operator gives each account that has one of their keys the current one.
+       *
+       * Items: Name of a Secret.
+       */
+      readonly formerAccountKeySecrets: readonly string[];
       /**
        * The program that answers the challenges of CAs (HTTP-01).
        */
