@@ -269,16 +269,16 @@ describe('the example of a database', () => {
     await expect(accept(example.replace('failoverQuorum', 'quorum'))).rejects.toThrow('unknown field');
   });
 
-  test('is valid as docs/operations.md restores it', async () => {
-    const page = await readFile(join(root, 'docs/operations.md'), 'utf8');
+  test('is valid as docs/running-messages.md restores it', async () => {
+    const page = await readFile(join(root, 'docs/running-messages.md'), 'utf8');
     const [restored = ''] = /bootstrap:\n +recovery: .*$/m.exec(page.replaceAll(/^ {4}/gm, '')) ?? [];
     const changed = example.replace(/bootstrap:\n +initdb:(?:\n {6}.*)+$/m, restored.replaceAll('\n', '\n  '));
     expect(changed).toContain('  bootstrap:\n    recovery: {');
     await expect(accept(changed)).resolves.toContain('messages-db created');
   });
 
-  test('the command in docs/operations.md keeps its last backups that succeeded, and all others', async () => {
-    const page = await readFile(join(root, 'docs/operations.md'), 'utf8');
+  test('the command in docs/running-messages.md keeps its last backups that succeeded, and all others', async () => {
+    const page = await readFile(join(root, 'docs/running-messages.md'), 'utf8');
     const [documented = ''] = /^ {4}kubectl get backups\.postgresql\.cnpg\.io(?:.*\\\n)+.*$/m.exec(page) ?? [];
     const command = documented.replace('head -n -14 ', 'head -n -2 ').replaceAll('-n nameplate', `-n ${namespace}`);
     expect(command).toContain('head -n -2 ');

@@ -33,7 +33,7 @@ test('a failed copy deletes no earlier one', async () => {
 
 test.each([
   ['with the log of the old database, as it was after a crash,', 'old', ['-wal']],
-  ['without that log, as docs/operations.md says,', 'copied', []],
+  ['without that log, as docs/running-messages.md says,', 'copied', []],
 ])('a copy that is put in place %s has what was %s', async (_, want, left) => {
   const [folder, restored] = [mkdtempSync(join(root, 'copies-')), mkdtempSync(join(root, 'restored-'))];
   const source = join(folder, 'messages.db');

@@ -122,8 +122,8 @@ test('by default, the certificate is verified', async () => {
   );
 });
 
-test('a dump that is restored, as docs/operations.md has it, serves what the database had', async () => {
-  const page = await readFile(join(import.meta.dirname, '../../../../docs/operations.md'), 'utf8');
+test('a dump that is restored, as docs/running-messages.md has it, serves what the database had', async () => {
+  const page = await readFile(join(import.meta.dirname, '../../../../docs/running-messages.md'), 'utf8');
   const commands = ['pg_dump', 'pg_restore'].map(name => new RegExp(`^ {4}(${name} --.*)$`, 'm').exec(page)?.[1] ?? '');
   const {bin, env} = await ensurePostgres();
   const cwd = await temporaryFolder();
