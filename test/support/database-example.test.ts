@@ -44,10 +44,13 @@ test('all pods of an autoscaled Deployment, during an update, have their connect
   expect(Number(spec.postgresql.parameters.max_connections)).toBeGreaterThan(2 * maxReplicas * perPod);
 });
 
-test.each(['examples/cloudnativepg.yaml', 'docs/running-messages.md'])('%s says how many connections a pod has', path => {
-  const said = /`messages\.config\.store\.postgres\.writers` \((\d+)\)\s+(?:connections )?and four more/.exec(
-    read(path),
-  );
-  expect(Number(said?.[1])).toBe(writers);
-  expect(CONNECTIONS_BESIDE_WRITERS).toBe(4);
-});
+test.each(['examples/cloudnativepg.yaml', 'docs/running-messages.md'])(
+  '%s says how many connections a pod has',
+  path => {
+    const said = /`messages\.config\.store\.postgres\.writers` \((\d+)\)\s+(?:connections )?and four more/.exec(
+      read(path),
+    );
+    expect(Number(said?.[1])).toBe(writers);
+    expect(CONNECTIONS_BESIDE_WRITERS).toBe(4);
+  },
+);
