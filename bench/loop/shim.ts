@@ -1,157 +1,120 @@
 /**
- * How long Domains that are applied at once, with correct DNS, take until each has its Certificate, compared with as
- * many annotated Ingresses through cert-manager's ingress-shim. Only the Domains are verified first. Meanwhile, a
- * neighbor applies one Domain, and its time is printed, too. Each turn has a cluster of its own.
+ * How long hosts that are applied at once, with correct DNS, take until each has its certificate: Domains by our own
+ * issuer, beside annotated Ingresses by cert-manager's ingress-shim and its ACME issuer. Both on the full cluster with
+ * Traefik, at the same CA, which validates. Only the Domains are verified first, and their time ends when they are Live.
  *
- *     node bench/loop/shim.ts [OBJECTS] [ROUNDS]      default 1000 and 5
+ *     node bench/loop/shim.ts [HOSTS] [ROUNDS]      default 50 and 5
  */
-import {defaultDnsConfig} from '../../src/dns/dns.ts';
-import {
-  CERTIFICATE,
-  DOMAIN,
-  ENDPOINT_SLICE,
-  INGRESS,
-  type Ingress,
-  NAMESPACE,
-  PROJECT,
-  SERVICE,
-} from '../../src/operator/kinds/kinds.ts';
+import {join} from 'node:path';
+import {CERTIFICATE, DOMAIN, INGRESS, type Ingress, NAMESPACE} from '../../src/operator/kinds/kinds.ts';
+import {run} from '../../test/cluster/children.ts';
 import {until} from '../../test/cluster/wait.ts';
-import {CLUSTER_ISSUER_NAME} from '../../test/integration/operator/cert-manager.ts';
-import {
-  INGRESS_CLASS_NAME,
-  installIngressClass,
-  type OperatorWorld,
-  startOperatorWorld,
-} from '../../test/integration/operator/operator-world.ts';
-import * as objects from '../../test/support/objects.ts';
+import {settings, setup} from '../../test/e2e/setup.ts';
+import {installOperator} from '../../test/support/install.ts';
+import {applyPlatformIssuer} from '../../test/support/issuers.ts';
+import {listAll} from '../../test/support/kube.ts';
 import {median, ratios} from '../statistics.ts';
-import {shippedOperator} from './live.ts';
 
-const OBJECTS = Number(process.argv[2] ?? 1_000);
-const ROUNDS = Number(process.argv[3] ?? 5);
-/** Half of the chart's memory limit. */
-const HEAP_MIB = 256;
-/** Concurrent requests while applying. */
-const WRITERS = 16;
-const TIMEOUT = {timeoutMs: 60_000 + 1_500 * OBJECTS, intervalMs: 100};
+const [hosts = '50', rounds = '5', inside] = process.argv.slice(2);
+const HOSTS = Number(hosts);
+/** Tenants may not use cert-manager's ACME. */
+const PLATFORM = 'ingresses';
+const WAIT = {timeoutMs: 120_000 + 6_000 * HOSTS, intervalMs: 200};
 
-interface Times {
-  /** Until each has its Certificate object, and until each Certificate is ready; seconds. */
-  readonly made: number;
-  readonly ready: number;
-}
+if (inside) await measure();
+else await withCluster();
 
-const program = await shippedOperator(HEAP_MIB);
-const times: Record<'domains' | 'ingresses', Times[]> = {domains: [], ingresses: []};
-for (let round = 0; round < ROUNDS; round++) {
-  const turns = [
-    async () => times.domains.push(await inNewCluster(world => byDomains(world))),
-    async () => times.ingresses.push(await inNewCluster(world => byIngresses(world))),
-  ];
-  for (const turn of round % 2 === 0 ? turns : turns.toReversed()) await turn();
-}
-console.log(`${OBJECTS} hosts at once, ${ROUNDS} rounds, medians in seconds`);
-for (const what of ['made', 'ready'] as const) {
-  const [ours, theirs] = [times.domains.map(each => each[what]), times.ingresses.map(each => each[what])];
-  const figures = `Domains ${median(ours).toFixed(1)}, ingress-shim ${median(theirs).toFixed(1)}`;
-  console.log(`all Certificates ${what}: ${figures}, ratio ${ratios(ours, theirs)}`);
-}
-
-/**
- * For each event of a Secret, cert-manager looks at all CertificateRequests of the cluster. Those of earlier turns would
- * slow down later ones.
- */
-async function inNewCluster(turn: (world: OperatorWorld) => Promise<Times>): Promise<Times> {
-  const world = await startOperatorWorld({program});
+async function withCluster(): Promise<void> {
+  const cli = (...args: readonly string[]) =>
+    run([process.execPath, join(import.meta.dirname, '../../test/cluster/cli.ts'), '--name', 'bench-shim', ...args]);
   try {
-    await world.certManager.install();
-    await installIngressClass(world.client);
-    const plans = {pro: {customDomains: true, maxDomains: OBJECTS}};
-    await world.startOperator('bench', {
-      plans,
-      defaultPlan: 'pro',
-      dns: {...(world.config.dns as object), checks: defaultDnsConfig.checks}, // the tests' own: every two seconds
-      log: {level: 'info'},
-    });
-    return await turn(world);
+    await cli('up', '--load-operator');
+    console.log(await cli('exec', '--', process.execPath, import.meta.filename, hosts, rounds, 'inside'));
   } finally {
-    await world.stop();
+    await cli('down');
   }
 }
 
-async function byDomains(world: OperatorWorld): Promise<Times> {
-  const [namespace, neighbor] = ['domains', 'neighbor'];
-  const [zone, theirZone] = [await deploy(world, namespace), await deploy(world, neighbor)];
-  const apply = (where: string, host: string) => world.client.apply(DOMAIN, objects.domain(where, host, 'shop'));
-  const hosts = Array.from({length: OBJECTS}, (_, index) => `host-${index}.${zone}`);
-  const amid = async () => {
-    const isTenth = () => world.history.list(CERTIFICATE, namespace).length >= OBJECTS / 10;
-    await until('a tenth has its Certificate', isTenth, TIMEOUT);
-    await timed(world, neighbor, [`shop.${theirZone}`], host => apply(neighbor, host));
-  };
-  const [times] = await Promise.all([timed(world, namespace, hosts, host => apply(namespace, host)), amid()]);
-  return times;
+/** Inside the cluster, which `world.ts` needs. */
+async function measure(): Promise<void> {
+  const {cluster, admin, newClusterTenant} = await import('../../test/e2e/world.ts');
+  await setup();
+  const exempt = `config.certificates.approval.exemptNamespaces={cert-manager,pebble,traefik,${PLATFORM}}`;
+  await installOperator(cluster, [...settings(cluster), `config.plans.pro.maxDomains=${HOSTS + 1}`, exempt]);
+  await applyPlatformIssuer(admin, cluster.info, {orders: 10_000, newHostsPerDomain: 10_000});
+
+  const seconds: Record<'domains' | 'ingresses', number[]> = {domains: [], ingresses: []};
+  for (let round = 0; round < Number(rounds); round++) {
+    await byIngresses(await byDomains());
+  }
+  const [ours, theirs] = [seconds.domains, seconds.ingresses];
+  console.log(`${HOSTS} hosts at once, ${rounds} rounds, medians in seconds`);
+  const figures = `Domains Live ${median(ours).toFixed(1)}, Ingresses with certificates ${median(theirs).toFixed(1)}`;
+  console.log(`${figures}, ratio ${ratios(ours, theirs)}`);
+  process.exit(0);
+
+  /** Returns the host to which records point. */
+  async function byDomains(): Promise<string> {
+    const tenant = await newClusterTenant('domains');
+    await tenant.applyProject({primary: tenant.host('first')});
+    await tenant.createRecords(tenant.host('first'));
+    await tenant.sees(tenant.host('first'), {state: 'Live'});
+    const target = (await tenant.records(tenant.host('first')))[0]?.value ?? '';
+    const {namespace, zone} = tenant;
+    await cluster.zones.set(`*.${zone}`, 'CNAME', target);
+    const isLive = async () => {
+      const domains = await listAll(admin, DOMAIN, {namespace});
+      return domains.filter(({status}) => status?.state === 'Live').length === HOSTS + 1;
+    };
+    await timed('domains', namespace, zone, host => tenant.applyDomain(host), isLive);
+    return target;
+  }
+
+  async function byIngresses(target: string): Promise<void> {
+    const namespace = PLATFORM;
+    await admin.apply(NAMESPACE, {apiVersion: 'v1', kind: 'Namespace', metadata: {name: namespace}});
+    const zone = `${namespace}.test`;
+    await cluster.zones.addZone(zone);
+    await cluster.zones.set(`*.${zone}`, 'CNAME', target);
+    const apply = (host: string) => admin.apply(INGRESS, ingress(namespace, host, cluster.info.issuers.acme));
+    const isReady = async () => {
+      const conditions = (await listAll(admin, CERTIFICATE, {namespace})).map(({status}) => status?.conditions ?? []);
+      const has = conditions.filter(all => all.some(({type, status}) => type === 'Ready' && status === 'True'));
+      return has.length === HOSTS;
+    };
+    await timed('ingresses', namespace, zone, apply, isReady);
+  }
+
+  /** Removes the namespace afterwards: cert-manager looks at all CertificateRequests for each event of a Secret. */
+  async function timed(
+    who: keyof typeof seconds,
+    namespace: string,
+    zone: string,
+    apply: (host: string) => Promise<unknown>,
+    isDone: () => Promise<boolean>,
+  ): Promise<void> {
+    const startMs = performance.now();
+    await Promise.all(Array.from({length: HOSTS}, (_, n) => apply(`host-${n}.${zone}`)));
+    await until(`${namespace}: all have their certificates`, isDone, WAIT);
+    const took = (performance.now() - startMs) / 1000;
+    seconds[who].push(took);
+    console.log(`${namespace}: ${took.toFixed(1)} s`);
+    await admin.delete(NAMESPACE, {name: namespace});
+    const isGone = async () => (await admin.get(NAMESPACE, {name: namespace})) === undefined;
+    await until(`${namespace} is gone`, isGone, WAIT);
+  }
 }
 
-/** Creates a namespace with a deployed Project and a wildcard record. Returns its zone. */
-async function deploy({client, dns, history}: OperatorWorld, namespace: string): Promise<string> {
-  const zone = `${namespace}.test`;
-  await dns.addZone(zone);
-  await client.apply(NAMESPACE, objects.tenantNamespace(namespace, {plan: 'pro'}));
-  const {name: port, number} = objects.PORT;
-  await client.apply(SERVICE, objects.service(namespace, 'shop', [{name: port, port: number}]));
-  await client.apply(ENDPOINT_SLICE, objects.endpointSlice(namespace, 'shop', true));
-  await client.apply(PROJECT, objects.project(namespace, 'shop', {aliases: [`probe.${zone}`]}));
-  const shown = () => history.get(DOMAIN, `${namespace}/probe.${zone}`)?.status?.dns?.required?.[0]?.value;
-  await dns.set(`*.${zone}`, 'CNAME', [await until('the record is shown', shown)]);
-  await client.apply(PROJECT, objects.project(namespace, 'shop'));
-  await until('the probe is gone', () => history.list(CERTIFICATE, namespace).length === 0);
-  return zone;
-}
-
-async function byIngresses(world: OperatorWorld): Promise<Times> {
-  const namespace = 'ingresses';
-  await world.client.apply(NAMESPACE, objects.tenantNamespace(namespace, {plan: 'pro'}));
-  const hosts = Array.from({length: OBJECTS}, (_, index) => `host-${index}.${namespace}.test`);
-  return await timed(world, namespace, hosts, host => world.client.apply(INGRESS, ingress(namespace, host)));
-}
-
-async function timed(
-  {history}: OperatorWorld,
-  namespace: string,
-  hosts: readonly string[],
-  apply: (host: string) => Promise<unknown>,
-): Promise<Times> {
-  const certificates = () => history.list(CERTIFICATE, namespace);
-  const startedAt = performance.now();
-  const seconds = () => (performance.now() - startedAt) / 1000;
-  const waiting = [...hosts];
-  const writer = async (): Promise<void> => {
-    for (let host = waiting.shift(); host; host = waiting.shift()) await apply(host);
-  };
-  await Promise.all(Array.from({length: WRITERS}, writer));
-  await until('all have their Certificates', () => certificates().length >= hosts.length, TIMEOUT);
-  const made = seconds();
-  const isReady = ({status}: ReturnType<typeof certificates>[number]) =>
-    status?.conditions?.some(({type, status: state}) => type === 'Ready' && state === 'True');
-  await until('all Certificates are ready', () => certificates().every(isReady), TIMEOUT);
-  const ready = seconds();
-  console.log(`${namespace}: created after ${made.toFixed(1)} s, ready after ${ready.toFixed(1)} s`);
-  return {made, ready};
-}
-
-function ingress(namespace: string, host: string): Ingress {
-  const annotations = {'cert-manager.io/cluster-issuer': CLUSTER_ISSUER_NAME};
-  const backend = {service: {name: 'shop', port: {number: objects.PORT.number}}};
+function ingress(namespace: string, host: string, issuer: string): Ingress {
+  const service = {name: 'web', port: {number: 80}};
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'Ingress',
-    metadata: {name: host, namespace, annotations},
+    metadata: {name: host, namespace, annotations: {'cert-manager.io/cluster-issuer': issuer}},
     spec: {
-      ingressClassName: INGRESS_CLASS_NAME,
+      ingressClassName: 'traefik',
       tls: [{hosts: [host], secretName: host}],
-      rules: [{host, http: {paths: [{path: '/', pathType: 'Prefix', backend}]}}],
+      rules: [{host, http: {paths: [{path: '/', pathType: 'Prefix', backend: {service}}]}}],
     },
   };
 }
