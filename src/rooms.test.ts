@@ -10,21 +10,22 @@ import runtime from './runtime/package.json' with {type: 'json'};
 
 /** For each room, lowest first, the others that it may import, sorted. `..` is the repository's package.json. */
 const MAY_IMPORT = {
-  base: '',
   api: '',
-  schedule: 'base',
-  process: 'base',
-  probe: 'base schedule',
-  acme: 'base',
-  dns: 'base schedule',
-  runtime: 'base',
-  keys: 'api base runtime',
-  operator: 'acme api base dns keys probe runtime',
-  messages: 'base process',
-  challenges: 'process',
-  review: 'api base operator process runtime',
-  kubectl: 'api base operator runtime',
-  bin: '.. api base challenges dns keys kubectl messages operator process review runtime',
+  config: '',
+  time: '',
+  fairness: '',
+  operations: 'time',
+  schedule: 'fairness time',
+  probe: 'operations schedule time',
+  acme: 'time',
+  dns: 'operations schedule time',
+  runtime: 'fairness operations time',
+  apikey: 'api config runtime time',
+  operator: 'acme api apikey config dns fairness operations probe runtime time',
+  messages: 'apikey config fairness operations time',
+  challenges: 'operations',
+  kubectl: 'api config operations operator runtime time',
+  bin: '.. api apikey challenges config dns kubectl messages operations operator runtime time',
 };
 /** The only files of a room that others may import. */
 const FRONTS = {
@@ -59,15 +60,17 @@ function roomOf(path: string): string {
   return path.split('/', 1)[0] ?? '';
 }
 
-/** The places that import themselves, directly or by way of others. */
+/** The places that this one imports, directly or by way of others. */
+function reachable(leaving: ReadonlyMap<string, readonly Import[]>, place: string): Set<string> {
+  const reached = new Set(leaving.get(place)?.map(({to}) => to));
+  for (const next of reached) for (const {to} of leaving.get(next) ?? []) reached.add(to);
+  return reached;
+}
+
+/** The places that import themselves. */
 function circular(edges: readonly Import[]): string[] {
   const leaving = Map.groupBy(edges, ({from}) => from);
-  const reachable = (place: string) => {
-    const reached = new Set(leaving.get(place)?.map(({to}) => to));
-    for (const next of reached) for (const {to} of leaving.get(next) ?? []) reached.add(to);
-    return reached;
-  };
-  return [...leaving.keys()].filter(place => reachable(place).has(place));
+  return [...leaving.keys()].filter(place => reachable(leaving, place).has(place));
 }
 
 test('each room imports the rooms that the table allows, all of them', () => {
@@ -99,7 +102,10 @@ test('only the file that reads kubeconfigs imports @kubernetes/client-node', () 
 });
 
 test('the package of the runtime names the packages that it imports, from the versions on that we test', () => {
-  const packaged = imports.filter(({from, to}) => /^(runtime|base)\//.test(from) && !/^node:|\.ts$/.test(to));
+  const leaving = Map.groupBy(imports, ({from}) => from);
+  const own = [...texts.keys()].filter(file => roomOf(file) === 'runtime');
+  const files = new Set([...own, ...own.flatMap(file => [...reachable(leaving, file)])]);
+  const packaged = imports.filter(({from, to}) => files.has(from) && !/^node:|\.ts$/.test(to));
   const versions: Readonly<Record<string, string>> = ours.dependencies;
   const ranges = packaged.map(({to}) => [to, `^${versions[to]}`]);
   expect({...runtime.dependencies, ...runtime.peerDependencies}).toEqual(Object.fromEntries(ranges));

@@ -8,9 +8,9 @@
  */
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {systemClock} from '../../src/base/clock.ts';
 import {type DnsConfig, defaultDnsConfig} from '../../src/dns/config.ts';
 import {createDns} from '../../src/dns/dns.ts';
+import {systemClock} from '../../src/time/clock.ts';
 import {until} from '../../test/cluster/wait.ts';
 import {questionAbout, RECURSIVE} from '../../test/integration/dns/zones/zone-row.ts';
 

@@ -1,9 +1,10 @@
 /**
  * A DNS answer that is built to be slow to read, compared with an honest one; and the names that the scheduler holds.
  */
-import {DueHeap} from '../../src/base/due-heap.ts';
+
 import {parseIssueValue} from '../../src/dns/verdict/caa.ts';
 import {decodeMessage} from '../../src/dns/wire/codec.ts';
+import {DueHeap} from '../../src/time/due-heap.ts';
 import {
   emptyStrings,
   honestLargest,

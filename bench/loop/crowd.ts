@@ -6,8 +6,7 @@
  */
 import {Registry} from 'prom-client';
 import {API_VERSION, LABEL} from '../../src/api/names.ts';
-import {systemClock} from '../../src/base/clock.ts';
-import {KeyWaiters} from '../../src/keys/key-waiters.ts';
+import {KeyWaiters} from '../../src/apikey/key-waiters.ts';
 import {createPlaces, type Places} from '../../src/operator/caches/places.ts';
 import {createStores} from '../../src/operator/caches/stores.ts';
 import {addControllers} from '../../src/operator/controllers.ts';
@@ -16,6 +15,7 @@ import type {Delta, ReadonlyStore} from '../../src/runtime/cache/store.ts';
 import type {ControllerOptions} from '../../src/runtime/controller/controller.ts';
 import type {Manager} from '../../src/runtime/controller/manager.ts';
 import type {DeepReadonly, KubeObject} from '../../src/runtime/kube/object.ts';
+import {systemClock} from '../../src/time/clock.ts';
 import {memoryCaches} from '../../test/support/memory-caches.ts';
 import {operatorConfig} from '../../test/support/operator-config.ts';
 import {quantile} from '../statistics.ts';

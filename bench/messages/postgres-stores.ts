@@ -1,11 +1,11 @@
 /** The append-only stores on PostgreSQL that the benchmark compares. */
 import type {Logger} from 'pino';
-import {systemClock} from '../../src/base/clock.ts';
 import {MessageIds} from '../../src/messages/store/message-id.ts';
 import {PostgresStore} from '../../src/messages/store/postgres/postgres-store.ts';
 import {Session, type SessionOptions} from '../../src/messages/store/postgres/session/session.ts';
 import {writeBatch} from '../../src/messages/store/postgres/write.ts';
 import type {AppendOutcome, MessageStore, NewMessage, StoreRules} from '../../src/messages/store/store.ts';
+import {systemClock} from '../../src/time/clock.ts';
 import {until} from '../../test/cluster/wait.ts';
 import type {PostgresKind} from './kinds.ts';
 

@@ -10,10 +10,10 @@ import {join} from 'node:path';
 import Fastify, {type FastifyInstance} from 'fastify';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {systemClock} from '../../src/base/clock.ts';
-import {bearerKey} from '../../src/messages/access/auth.ts';
+import {bearerKey} from '../../src/apikey/authenticator.ts';
+import {createKeyTable, keyHash} from '../../src/apikey/key-table.ts';
+import {parseConfig} from '../../src/config/load-config.ts';
 import {Holdings} from '../../src/messages/access/holdings.ts';
-import {createKeyTable, keyHash} from '../../src/messages/access/key-table.ts';
 import {AccountLimiter} from '../../src/messages/access/limiter.ts';
 import {shareLimits} from '../../src/messages/access/shared-limits.ts';
 import {Strangers} from '../../src/messages/access/strangers.ts';
@@ -35,7 +35,7 @@ import {
   type SqliteStoreOptions,
 } from '../../src/messages/store/sqlite-thread/sqlite-store.ts';
 import type {AppendOutcome, MessageStore, StoreRules} from '../../src/messages/store/store.ts';
-import {parseConfig} from '../../src/process/load-config.ts';
+import {systemClock} from '../../src/time/clock.ts';
 import {ACCOUNTS, type Kind, keyOf, POSTGRES, type PostgresKind} from './kinds.ts';
 import {postgresStores} from './postgres-stores.ts';
 

@@ -7,9 +7,9 @@
  */
 import type {KeyObject} from 'node:crypto';
 import type {Dispatcher} from 'undici';
-import {type Clock, systemClock} from '../base/clock.ts';
-import {abortable} from '../base/deadline.ts';
-import {sharedCall} from '../base/shared-call.ts';
+import {type Clock, systemClock} from '../time/clock.ts';
+import {abortable} from '../time/deadline.ts';
+import {sharedCall} from '../time/shared-call.ts';
 import {Answers} from './answers.ts';
 import {type CaAnswer, CaConnection, type CaRequest} from './connection.ts';
 import {AcmeError} from './errors.ts';

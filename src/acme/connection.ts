@@ -1,6 +1,6 @@
 /** HTTPS to one CA. Whatever the CA sends, an exchange takes bounded memory and time, and reaches no other origin. */
 import {type Dispatcher, Pool} from 'undici';
-import {abortable, withDeadline} from '../base/deadline.ts';
+import {abortable, withDeadline} from '../time/deadline.ts';
 import {CaUnreachable, printableAscii} from './errors.ts';
 
 interface ConnectionSettings {

@@ -2,14 +2,14 @@
 /** The program that answers HTTP-01 challenges. It has no rights and knows no order. Only wiring and signals. */
 import {once} from 'node:events';
 import {collectDefaultMetrics, Registry} from 'prom-client';
-import {metricsIn} from '../base/metrics.ts';
 import {startChallengeServer} from '../challenges/server.ts';
 import {ThumbprintFile} from '../challenges/thumbprint-file.ts';
-import {readCommandLine} from '../process/command-line.ts';
-import {ConfigError} from '../process/load-config.ts';
-import {createLogger} from '../process/log.ts';
-import {startOperationsServer} from '../process/operations-server.ts';
-import {handleShutdown} from '../process/shutdown.ts';
+import {ConfigError} from '../config/load-config.ts';
+import {createLogger} from '../operations/log.ts';
+import {metricsIn} from '../operations/metrics.ts';
+import {startOperationsServer} from '../operations/operations-server.ts';
+import {handleShutdown} from '../operations/shutdown.ts';
+import {readCommandLine} from './command-line.ts';
 
 const USAGE = 'usage: challenges --thumbprint FILE [--port PORT] [--operations-port PORT]';
 /** The chart's terminationGracePeriodSeconds is longer. A connection takes at most six seconds. */

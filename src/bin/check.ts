@@ -3,7 +3,6 @@
 import {parseArgs} from 'node:util';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {systemClock} from '../base/clock.ts';
 import {
   createDns,
   type Dns,
@@ -13,7 +12,8 @@ import {
   parseHost,
   type Verdict,
 } from '../dns/dns.ts';
-import {runTool} from '../process/command-line.ts';
+import {systemClock} from '../time/clock.ts';
+import {runTool} from './command-line.ts';
 
 const USAGE = `Usage: nameplate check HOST --target TARGET [options]
 

@@ -19,9 +19,9 @@ import {
 import {COMMANDS, complete} from '../kubectl/complete.ts';
 import {FORMATS, type Format, recordsOf} from '../kubectl/records.ts';
 import {colored} from '../kubectl/tree.ts';
-import {runTool} from '../process/command-line.ts';
 import {createToolClient} from '../runtime/kube/http-client.ts';
 import {loadClusterAccess} from '../runtime/kube/kubeconfig.ts';
+import {runTool} from './command-line.ts';
 
 const USAGE = `Usage: kubectl nameplate COMMAND [options]
 

@@ -8,23 +8,23 @@ import {once} from 'node:events';
 import type {Logger} from 'pino';
 import {collectDefaultMetrics, Registry} from 'prom-client';
 import packageJson from '../../package.json' with {type: 'json'};
-import {systemClock} from '../base/clock.ts';
-import {watchKeys} from '../keys/authenticator.ts';
-import type {Authenticator} from '../messages/access/auth.ts';
-import {createKeyTable, keyTableDefinition} from '../messages/access/key-table.ts';
+import type {Authenticator} from '../apikey/authenticator.ts';
+import {createKeyTable, keyTableDefinition} from '../apikey/key-table.ts';
+import {watchKeys} from '../apikey/watched-keys.ts';
+import {ConfigError, loadConfig} from '../config/load-config.ts';
 import type {MessagesConfig} from '../messages/config.ts';
 import {messagesConfigDefinition} from '../messages/config-schema.ts';
 import {connectionOf, databasePath, startMessagesService} from '../messages/service.ts';
 import {checkTarget, runMigration} from '../messages/store/migration/migrate.ts';
 import {backupDatabase, backupInto} from '../messages/store/sqlite/backup.ts';
 import {StoreError} from '../messages/store/store.ts';
-import {readCommandLine} from '../process/command-line.ts';
-import {handleDiagnostics} from '../process/diagnostics.ts';
-import {ConfigError, loadConfig} from '../process/load-config.ts';
-import {createLogger} from '../process/log.ts';
-import {startOperationsServer} from '../process/operations-server.ts';
-import {handleShutdown} from '../process/shutdown.ts';
+import {handleDiagnostics} from '../operations/diagnostics.ts';
+import {createLogger} from '../operations/log.ts';
+import {startOperationsServer} from '../operations/operations-server.ts';
+import {handleShutdown} from '../operations/shutdown.ts';
 import {createKubeClient} from '../runtime/kube/http-client.ts';
+import {systemClock} from '../time/clock.ts';
+import {readCommandLine} from './command-line.ts';
 
 const USAGE = `usage: messages --config FILE [--kubeconfig FILE]
   messages backup --config FILE TARGET

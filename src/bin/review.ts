@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 /** `nameplate review`: lists what will not last once the admission policies are enforced. */
 import {parseArgs} from 'node:util';
-import {systemClock} from '../base/clock.ts';
-import {runTool} from '../process/command-line.ts';
-import {createCall} from '../review/call.ts';
-import {exitCode, printed} from '../review/report.ts';
-import {review} from '../review/review.ts';
+import {createCall} from '../kubectl/review/call.ts';
+import {exitCode, printed} from '../kubectl/review/report.ts';
+import {review} from '../kubectl/review/review.ts';
 import {createToolClient} from '../runtime/kube/http-client.ts';
 import {loadClusterAccess} from '../runtime/kube/kubeconfig.ts';
 import {Transport} from '../runtime/kube/transport.ts';
+import {systemClock} from '../time/clock.ts';
+import {runTool} from './command-line.ts';
 
 const USAGE = `Usage: nameplate review [options]
 

@@ -5,7 +5,7 @@
  */
 import {once} from 'node:events';
 import {type AddressInfo, createServer, type Socket} from 'node:net';
-import {Connections} from '../process/connections.ts';
+import {Connections} from '../operations/connections.ts';
 import {answerTo, type ChallengeAnswer, plainAnswer, serialize} from './answer.ts';
 
 interface ChallengeServer {

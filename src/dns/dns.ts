@@ -1,10 +1,10 @@
 import {readFileSync} from 'node:fs';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import type {Clock} from '../base/clock.ts';
-import {metricsIn} from '../base/metrics.ts';
-import {TtlCache} from '../base/ttl-cache.ts';
+import {metricsIn} from '../operations/metrics.ts';
 import {type CheckResult, createScheduler, type Scheduler} from '../schedule/scheduler.ts';
+import type {Clock} from '../time/clock.ts';
+import {TtlCache} from '../time/ttl-cache.ts';
 import type {DnsConfig} from './config.ts';
 import {createDelegations} from './resolve/delegation.ts';
 import {createRecursiveDirectory, type Directory} from './resolve/directory.ts';

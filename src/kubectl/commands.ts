@@ -2,7 +2,7 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import {timestamp} from '../api/conditions.ts';
 import {ANNOTATION} from '../api/names.ts';
-import {printable} from '../base/text.ts';
+import {printable} from '../operations/untrusted-text.ts';
 import {DOMAIN, DOMAIN_CLAIM, type Domain, NAMESPACE, PROJECT} from '../operator/kinds/kinds.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {ApiError} from '../runtime/kube/errors.ts';

@@ -1,6 +1,6 @@
 /** `kubectl nameplate records`: the DNS records to create, in the form that a tool reads. */
 import {stringify} from 'yaml';
-import {printable} from '../base/text.ts';
+import {printable} from '../operations/untrusted-text.ts';
 import type {Domain, RequiredRecord} from '../operator/kinds/kinds.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
 

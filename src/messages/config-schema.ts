@@ -1,6 +1,14 @@
 /** JSON schema (draft 7) of the configuration file, with all defaults, limits, and descriptions. */
-import {type ConfigProblem, choice, DAY_SECONDS, diagnostics, integer, object, section} from '../base/config-schema.ts';
-import type {ConfigDefinition} from '../process/load-config.ts';
+import {
+  type ConfigProblem,
+  choice,
+  DAY_SECONDS,
+  diagnostics,
+  integer,
+  object,
+  section,
+} from '../config/config-schema.ts';
+import type {ConfigDefinition} from '../config/load-config.ts';
 import type {LimitsConfig, MessagesConfig, StoreConfig} from './config.ts';
 import {TLS_MODES} from './store/postgres/session/connection.ts';
 import {DURABILITIES} from './store/postgres/session/settings.ts';

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {parseConfig} from '../process/load-config.ts';
+import {parseConfig} from '../config/load-config.ts';
 import {messagesConfigDefinition} from './config-schema.ts';
 
 test.each([

@@ -1,6 +1,6 @@
 import type {Registry} from 'prom-client';
-import type {Clock} from '../base/clock.ts';
-import {metricsIn} from '../base/metrics.ts';
+import {metricsIn} from '../operations/metrics.ts';
+import type {Clock} from '../time/clock.ts';
 import type {RequestMetrics} from './http/app.ts';
 import {type StoreHealth, type StoreObservation, UNKNOWN_BACKLOG} from './store/store.ts';
 

@@ -2,9 +2,9 @@
 import {join} from 'node:path';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import type {Clock} from '../base/clock.ts';
-import type {HealthCheck} from '../process/operations-server.ts';
-import type {Authenticator} from './access/auth.ts';
+import type {Authenticator} from '../apikey/authenticator.ts';
+import type {HealthCheck} from '../operations/operations-server.ts';
+import type {Clock} from '../time/clock.ts';
 import {Holdings, type HoldLimits} from './access/holdings.ts';
 import {AccountLimiter} from './access/limiter.ts';
 import {shareLimits} from './access/shared-limits.ts';

@@ -1,9 +1,8 @@
 /** Assembles the operator: caches, controllers, and the DNS scheduler under one manager. */
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import type {Clock} from '../base/clock.ts';
+import {KeyWaiters} from '../apikey/key-waiters.ts';
 import {createDns, type Verdict} from '../dns/dns.ts';
-import {KeyWaiters} from '../keys/key-waiters.ts';
 import {parseAddress} from '../probe/address.ts';
 import {createProber, type Prober} from '../probe/prober.ts';
 import {Corrections} from '../runtime/apply/corrections.ts';
@@ -11,6 +10,7 @@ import {StringPool} from '../runtime/cache/string-pool.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import {Refusals} from '../runtime/controller/refusals.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
+import type {Clock} from '../time/clock.ts';
 import {KnownSince} from './caches/known-since.ts';
 import {watchPauses} from './caches/paused.ts';
 import {createPlaces} from './caches/places.ts';

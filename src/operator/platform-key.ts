@@ -5,11 +5,11 @@
 import {randomBytes} from 'node:crypto';
 import type {Logger} from 'pino';
 import {ANNOTATION} from '../api/names.ts';
-import {type BackoffPolicy, retryDelayMs} from '../base/backoff.ts';
-import type {Clock} from '../base/clock.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {ApiError, classifyFailure} from '../runtime/kube/errors.ts';
 import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
+import {type BackoffPolicy, retryDelayMs} from '../time/backoff.ts';
+import type {Clock} from '../time/clock.ts';
 import type {PlatformConfig} from './config/config.ts';
 import {DOMAIN, DOMAIN_CLAIM, PROJECT, SECRET} from './kinds/kinds.ts';
 

@@ -5,7 +5,7 @@
  */
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import {metricsIn} from '../base/metrics.ts';
+import {metricsIn} from '../operations/metrics.ts';
 import type {ReadonlyStore} from '../runtime/cache/store.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {resourceType} from '../runtime/kube/object.ts';

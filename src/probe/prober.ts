@@ -1,8 +1,8 @@
 /** Probes each host that the edge serves. The rate is limited, and accounts take turns. */
 import type {Registry} from 'prom-client';
-import type {Clock} from '../base/clock.ts';
-import {metricsIn} from '../base/metrics.ts';
+import {metricsIn} from '../operations/metrics.ts';
 import {createScheduler, type Scheduler} from '../schedule/scheduler.ts';
+import type {Clock} from '../time/clock.ts';
 import {judgeVisit, type ProbeQuestion, type ProbeVerdict} from './judge.ts';
 import {type Address, type VisitResult, visit} from './visit.ts';
 

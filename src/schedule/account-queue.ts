@@ -1,4 +1,4 @@
-import {FairQueue} from '../base/fair-queue.ts';
+import {FairQueue} from '../fairness/fair-queue.ts';
 
 /** Keys that are due, one from each account in turn. No account has more than `maxInFlightPerAccount` in flight. */
 export class AccountQueue {

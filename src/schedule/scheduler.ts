@@ -1,10 +1,10 @@
 import {once} from 'node:events';
 import {isDeepStrictEqual} from 'node:util';
-import {Alarm} from '../base/alarm.ts';
-import type {Clock} from '../base/clock.ts';
-import {DeadlineError} from '../base/deadline.ts';
-import {DueHeap} from '../base/due-heap.ts';
-import {RateLimit} from '../base/rate-limit.ts';
+import {RateLimit} from '../fairness/rate-limit.ts';
+import {Alarm} from '../time/alarm.ts';
+import type {Clock} from '../time/clock.ts';
+import {DeadlineError} from '../time/deadline.ts';
+import {DueHeap} from '../time/due-heap.ts';
 import {AccountQueue} from './account-queue.ts';
 import {type CheckSettings, firstSteadyDelay, longestDelay, pendingDelay, phaseOf, steadyDelay} from './pace.ts';
 

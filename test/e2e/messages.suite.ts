@@ -1,7 +1,7 @@
 /** A tenant's key and the messages API, as the chart installs it. */
 import {randomUUID} from 'node:crypto';
 import {expect, it} from 'vitest';
-import {API_KEY} from '../../src/keys/apikey.ts';
+import {API_KEY} from '../../src/apikey/apikey.ts';
 import {until} from '../cluster/wait.ts';
 import {RELEASE} from '../support/install.ts';
 import {kill} from '../support/pods.ts';

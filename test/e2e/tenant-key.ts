@@ -1,7 +1,7 @@
 /** A tenant's key, and requests to the messages API with it. */
 import {randomUUID} from 'node:crypto';
 import {API_VERSION} from '../../src/api/names.ts';
-import {API_KEY} from '../../src/keys/apikey.ts';
+import {API_KEY} from '../../src/apikey/apikey.ts';
 import {SECRET} from '../../src/operator/kinds/kinds.ts';
 import type {KubeObject} from '../../src/runtime/kube/object.ts';
 import {until} from '../cluster/wait.ts';

@@ -3,10 +3,10 @@ import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
 import {parse, parseAllDocuments} from 'yaml';
+import {parseConfig} from '../../src/config/load-config.ts';
 import type {MessagesConfig} from '../../src/messages/config.ts';
 import {messagesConfigDefinition} from '../../src/messages/config-schema.ts';
 import {CONNECTIONS_BESIDE_WRITERS} from '../../src/messages/store/postgres/postgres-store.ts';
-import {parseConfig} from '../../src/process/load-config.ts';
 
 const read = (path: string) => readFileSync(join(import.meta.dirname, '../..', path), 'utf8');
 const example = read('examples/cloudnativepg.yaml');

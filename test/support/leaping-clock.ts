@@ -37,7 +37,7 @@ export async function createLeapingClock(folder: string): Promise<LeapingClock> 
 /** How soon a sleeper notices a leap. */
 const LOOK_MS = 20;
 
-/** Takes the place of src/base/clock.ts. */
+/** Takes the place of src/time/clock.ts. */
 function clockReading(file: string): string {
   return `
     import {readFileSync} from 'node:fs';

@@ -1,4 +1,4 @@
-import type {Clock} from '../../src/base/clock.ts';
+import type {Clock} from '../../src/time/clock.ts';
 
 /** Node's timers hold 31 bits. A longer one fires after 1 ms. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

@@ -1,6 +1,6 @@
+import {parseConfig} from '../../src/config/load-config.ts';
 import type {OperatorConfig} from '../../src/operator/config/config.ts';
 import {operatorConfigDefinition} from '../../src/operator/config/schema.ts';
-import {parseConfig} from '../../src/process/load-config.ts';
 
 /** A valid configuration of the operator, with all defaults. `more`: further top-level YAML. */
 export function operatorConfig(more = ''): OperatorConfig {

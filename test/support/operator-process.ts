@@ -53,11 +53,11 @@ export interface OperatorProcess {
 
 /**
  * Bundles the operator into one file, as it ships, and returns its path. As `program`, it starts several times faster
- * than the source. `clock`: the file of a module that takes the place of src/base/clock.ts.
+ * than the source. `clock`: the file of a module that takes the place of src/time/clock.ts.
  */
 export async function bundleOperator(folder: string, clock?: string): Promise<string> {
   const file = join(folder, 'operator.mjs');
-  const resolveId = (source: string) => (clock !== undefined && source.endsWith('/base/clock.ts') ? clock : undefined);
+  const resolveId = (source: string) => (clock !== undefined && source.endsWith('/time/clock.ts') ? clock : undefined);
   const plugins = [{name: 'clock', resolveId}];
   await build({...ONE_FILE, plugins, input: SOURCE, output: {file, format: 'esm', codeSplitting: false}});
   return file;

@@ -1,5 +1,5 @@
 /**
- * Packs src/runtime, and the files of src/base that it imports, as an npm package: JavaScript with type declarations,
+ * Packs src/runtime, and the few other files that it imports, as an npm package: JavaScript with type declarations,
  * because Node strips no types inside node_modules.
  */
 import {mkdtemp, readdir, readFile, rm} from 'node:fs/promises';

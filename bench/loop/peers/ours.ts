@@ -1,10 +1,10 @@
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {systemClock} from '../../../src/base/clock.ts';
 import {createManager} from '../../../src/runtime/controller/manager.ts';
 import {done} from '../../../src/runtime/controller/outcome.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
+import {systemClock} from '../../../src/time/clock.ts';
 import {readArguments, Samples} from './samples.ts';
 
 interface ConfigMap extends KubeObject {

@@ -1,6 +1,6 @@
 /** Follows delegations from the root to the name servers of a zone, so that no verdict depends on a recursive. */
-import type {Clock} from '../../base/clock.ts';
-import {TtlCache} from '../../base/ttl-cache.ts';
+import type {Clock} from '../../time/clock.ts';
+import {TtlCache} from '../../time/ttl-cache.ts';
 import {isPublicSuffix} from '../names/hosts.ts';
 import {isWithin, parentOf, selfAndAncestors} from '../names/wire-names.ts';
 import type {Message, ResourceRecord} from '../wire/codec.ts';

@@ -1,4 +1,4 @@
-import type {Clock} from '../../base/clock.ts';
+import type {Clock} from '../../time/clock.ts';
 import type {Endpoint} from '../wire/addresses.ts';
 import type {QueryType} from '../wire/codec.ts';
 import type {Authority, NameServer} from './authority.ts';

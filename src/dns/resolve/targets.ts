@@ -1,5 +1,5 @@
-import type {Clock} from '../../base/clock.ts';
-import {TtlCache} from '../../base/ttl-cache.ts';
+import type {Clock} from '../../time/clock.ts';
+import {TtlCache} from '../../time/ttl-cache.ts';
 import {followChain} from './cname-chain.ts';
 import type {Directory} from './directory.ts';
 import {VerdictSession} from './session.ts';

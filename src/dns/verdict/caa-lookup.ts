@@ -1,5 +1,5 @@
-import type {Clock} from '../../base/clock.ts';
-import type {TtlCache} from '../../base/ttl-cache.ts';
+import type {Clock} from '../../time/clock.ts';
+import type {TtlCache} from '../../time/ttl-cache.ts';
 import {isPublicSuffix} from '../names/hosts.ts';
 import {escapeText, selfAndAncestors} from '../names/wire-names.ts';
 import type {Directory} from '../resolve/directory.ts';

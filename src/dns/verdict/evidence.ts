@@ -1,4 +1,4 @@
-import type {Clock} from '../../base/clock.ts';
+import type {Clock} from '../../time/clock.ts';
 import {isApex, isRegistrySuffix} from '../names/hosts.ts';
 import type {Authority} from '../resolve/authority.ts';
 import {addressesIn, type ChainEnd, cnamesIn, followChain, onlyAnswered} from '../resolve/cname-chain.ts';

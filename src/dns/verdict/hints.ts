@@ -1,5 +1,5 @@
 /** Explanations of a wrong answer: nothing here changes whether a host is verified. */
-import type {Clock} from '../../base/clock.ts';
+import type {Clock} from '../../time/clock.ts';
 import {canonicalName, isWithin, parentOf} from '../names/wire-names.ts';
 import type {Authority} from '../resolve/authority.ts';
 import {addressesIn, cnamesIn, onlyAnswered} from '../resolve/cname-chain.ts';

@@ -5,8 +5,8 @@
 import {expect, test} from 'vitest';
 import {type Meter, metered} from '../../../test/integration/dns/meter.ts';
 import {EVIL_QUESTION as question} from '../../../test/support/proof-question.ts';
-import {systemClock} from '../../base/clock.ts';
-import {TtlCache} from '../../base/ttl-cache.ts';
+import {systemClock} from '../../time/clock.ts';
+import {TtlCache} from '../../time/ttl-cache.ts';
 import {createDelegations} from '../resolve/delegation.ts';
 import {createTargets} from '../resolve/targets.ts';
 import type {Message, ResourceRecord} from '../wire/codec.ts';

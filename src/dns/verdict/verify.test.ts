@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {EVIL_QUESTION as question} from '../../../test/support/proof-question.ts';
-import {systemClock} from '../../base/clock.ts';
-import {TtlCache} from '../../base/ttl-cache.ts';
+import {systemClock} from '../../time/clock.ts';
+import {TtlCache} from '../../time/ttl-cache.ts';
 import {createDelegations} from '../resolve/delegation.ts';
 import {createRecursiveDirectory} from '../resolve/directory.ts';
 import {createTargets} from '../resolve/targets.ts';

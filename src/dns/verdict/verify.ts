@@ -1,7 +1,7 @@
 /** Checks one host: gathers evidence, judges it, has recursives confirm it, and looks up CAA, within query budgets. */
 import {randomBytes} from 'node:crypto';
-import {withDeadline} from '../../base/deadline.ts';
-import type {TtlCache} from '../../base/ttl-cache.ts';
+import {withDeadline} from '../../time/deadline.ts';
+import type {TtlCache} from '../../time/ttl-cache.ts';
 import {canonicalName} from '../names/wire-names.ts';
 import {onlyAnswered} from '../resolve/cname-chain.ts';
 import type {Directory} from '../resolve/directory.ts';

@@ -1,5 +1,5 @@
 import {beforeEach, describe, expect, test} from 'vitest';
-import {systemClock} from '../../base/clock.ts';
+import {systemClock} from '../../time/clock.ts';
 import {DeadServerCache} from './dead-servers.ts';
 
 let now: number;

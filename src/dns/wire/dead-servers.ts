@@ -1,5 +1,5 @@
-import type {Clock} from '../../base/clock.ts';
-import {TtlCache} from '../../base/ttl-cache.ts';
+import type {Clock} from '../../time/clock.ts';
+import {TtlCache} from '../../time/ttl-cache.ts';
 import {registrableDomain} from '../names/hosts.ts';
 
 /** After this many unanswered queries in a row, we send no more for a while. Other queries would wait behind them. */

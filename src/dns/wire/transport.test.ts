@@ -3,7 +3,7 @@ import {createServer, type Socket} from 'node:net';
 import dnsPacket from 'dns-packet';
 import {afterEach, beforeEach, describe, expect, test, vi} from 'vitest';
 import {honestLargest, staircase} from '../../../test/integration/dns/hostile.ts';
-import {systemClock} from '../../base/clock.ts';
+import {systemClock} from '../../time/clock.ts';
 import {createTransport, type Query} from './transport.ts';
 
 /** A server's reaction to a query: the datagrams that it sends back, one after another. */

@@ -1,7 +1,6 @@
 import {randomInt} from 'node:crypto';
-import type {Clock} from '../../base/clock.ts';
-import {DeadlineError, withDeadline} from '../../base/deadline.ts';
-import {Semaphore} from '../../base/semaphore.ts';
+import type {Clock} from '../../time/clock.ts';
+import {DeadlineError, withDeadline} from '../../time/deadline.ts';
 import {canonicalName} from '../names/wire-names.ts';
 import {type Endpoint, formatEndpoint} from './addresses.ts';
 import {
@@ -15,6 +14,7 @@ import {
   UDP_PAYLOAD,
 } from './codec.ts';
 import {DeadServerCache} from './dead-servers.ts';
+import {Semaphore} from './semaphore.ts';
 import {exchangeOverTcp} from './tcp.ts';
 import {exchangeOverUdp} from './udp.ts';
 import {DecodeError} from './wire-reader.ts';

@@ -1,5 +1,5 @@
 /** The resources that requests in progress hold: limited in total and per account. */
-import {isFairShare} from '../../base/fair-queue.ts';
+import {isFairShare} from '../../fairness/fair-queue.ts';
 
 export interface HoldLimits {
   /** Limit for all accounts together. */

@@ -1,4 +1,4 @@
-import {RateLimit} from '../../base/rate-limit.ts';
+import {RateLimit} from '../../fairness/rate-limit.ts';
 import type {RateUsage, RateUsages} from '../store/store.ts';
 
 interface RateLimits {

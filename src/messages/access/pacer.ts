@@ -1,4 +1,4 @@
-import type {Clock} from '../../base/clock.ts';
+import type {Clock} from '../../time/clock.ts';
 
 /** An account pauses this many times as long as its last turn kept the event loop busy. */
 const PAUSE_FACTOR = 4;

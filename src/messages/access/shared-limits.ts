@@ -1,5 +1,5 @@
 /** Shares the rate limits of accounts among pods, so that several pods allow an account no more than one would. */
-import type {Clock} from '../../base/clock.ts';
+import type {Clock} from '../../time/clock.ts';
 import type {RateUsages} from '../store/store.ts';
 import type {AccountLimiter} from './limiter.ts';
 

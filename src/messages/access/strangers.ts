@@ -1,4 +1,4 @@
-import {networkOf} from '../../process/connections.ts';
+import {networkOf} from '../../operations/connections.ts';
 import {AccountLimiter, type Allowance} from './limiter.ts';
 
 interface StrangerLimits {

@@ -4,7 +4,7 @@ import {getHeapSpaceStatistics, setFlagsFromString} from 'node:v8';
 import {runInNewContext} from 'node:vm';
 import {pino} from 'pino';
 import {afterEach, expect, test} from 'vitest';
-import {type Clock, systemClock} from '../../base/clock.ts';
+import {type Clock, systemClock} from '../../time/clock.ts';
 import {Holdings} from '../access/holdings.ts';
 import {AccountLimiter} from '../access/limiter.ts';
 import {Strangers} from '../access/strangers.ts';

@@ -2,8 +2,8 @@
 import {randomUUID} from 'node:crypto';
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
-import {RateLimit} from '../../base/rate-limit.ts';
-import {type Authenticator, bearerKey, type Principal, type Refusal, type Scope} from '../access/auth.ts';
+import {type Authenticator, bearerKey, type Principal, type Refusal, type Scope} from '../../apikey/authenticator.ts';
+import {RateLimit} from '../../fairness/rate-limit.ts';
 import type {Hold, Holdings} from '../access/holdings.ts';
 import {Pacer} from '../access/pacer.ts';
 import type {Strangers} from '../access/strangers.ts';

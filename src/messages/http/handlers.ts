@@ -1,5 +1,5 @@
 /** The operations of the API, each from valid input to its response. */
-import {cutText} from '../../base/text.ts';
+import {cutText} from '../../operations/untrusted-text.ts';
 import {
   type Idempotency,
   type MessageStore,

@@ -1,5 +1,5 @@
 /** The limits of an account, as responses. */
-import type {Clock} from '../../base/clock.ts';
+import type {Clock} from '../../time/clock.ts';
 import type {Bound, Hold} from '../access/holdings.ts';
 import type {AccountLimiter, Allowance} from '../access/limiter.ts';
 import type {Pacer, Taken} from '../access/pacer.ts';

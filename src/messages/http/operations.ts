@@ -1,5 +1,5 @@
 /** The operations of the API. The schemas of each validate its requests, and describe them in the OpenAPI document. */
-import type {Scope} from '../access/auth.ts';
+import type {Scope} from '../../apikey/authenticator.ts';
 import type {MessageStatus} from '../store/store.ts';
 import {
   CLAIM_MAX,

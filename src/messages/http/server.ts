@@ -3,7 +3,7 @@ import {randomUUID} from 'node:crypto';
 import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES} from 'node:http';
 import type {AddressInfo, Socket} from 'node:net';
-import {Connections} from '../../process/connections.ts';
+import {Connections} from '../../operations/connections.ts';
 import type {MessagesConfig} from '../generated/config.ts';
 import {type ProblemCode, problem} from './answer.ts';
 import type {App} from './app.ts';

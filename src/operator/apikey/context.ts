@@ -1,4 +1,4 @@
-import type {KeyWaiters} from '../../keys/key-waiters.ts';
+import type {KeyWaiters} from '../../apikey/key-waiters.ts';
 import type {ApiAccess, Base} from '../caches/context.ts';
 
 export interface ApiKeyOperator extends Base {

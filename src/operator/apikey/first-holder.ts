@@ -1,5 +1,5 @@
 /** Who held a key first if no record shows it. Pure. */
-import {type APIKey, hashesOf} from '../../keys/apikey.ts';
+import {type APIKey, hashesOf} from '../../apikey/apikey.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 
 export interface FirstHolder {

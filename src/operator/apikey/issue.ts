@@ -1,12 +1,12 @@
 /** Creates the key in its Secret, replaces it on request, and ends the overlap: every write to the Secret is here. */
 import {randomBytes} from 'node:crypto';
-import {type BackoffPolicy, backoffMs} from '../../base/backoff.ts';
-import type {APIKey} from '../../keys/apikey.ts';
-import {mintKey} from '../../keys/format.ts';
-import {isOverlapOver} from '../../keys/validity.ts';
+import type {APIKey} from '../../apikey/apikey.ts';
+import {mintKey} from '../../apikey/format.ts';
+import {isOverlapOver} from '../../apikey/validity.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
+import {type BackoffPolicy, backoffMs} from '../../time/backoff.ts';
 import {routeNameIn} from '../kinds/derived-names.ts';
 import {SECRET} from '../kinds/kinds.ts';
 import {conditionAfter} from '../kinds/write-conditions.ts';

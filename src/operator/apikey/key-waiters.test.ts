@@ -1,8 +1,8 @@
 import {expect, test} from 'vitest';
 import {API_VERSION} from '../../api/names.ts';
-import type {APIKey} from '../../keys/apikey.ts';
-import {KeyWaiters} from '../../keys/key-waiters.ts';
-import type {KeyClaim} from '../../keys/keyclaim.ts';
+import type {APIKey} from '../../apikey/apikey.ts';
+import {KeyWaiters} from '../../apikey/key-waiters.ts';
+import type {KeyClaim} from '../../apikey/keyclaim.ts';
 import {apiKeyAndWhoShares, holdersOf} from '../caches/keys.ts';
 import {INDEX, type Stores} from '../caches/stores.ts';
 

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
-import type {APIKey} from '../../keys/apikey.ts';
-import {mintKey} from '../../keys/format.ts';
+import type {APIKey} from '../../apikey/apikey.ts';
+import {mintKey} from '../../apikey/format.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {KeySecrets} from './read-secret.ts';
 import type {KeySecret} from './secret.ts';

@@ -2,7 +2,7 @@
  * Reads the Secrets of APIKeys. Tenants choose the Secret that an APIKey names, and its size. So the metadata comes
  * first, the content only of a Secret that the operator created, and of each version of it once.
  */
-import type {APIKey} from '../../keys/apikey.ts';
+import type {APIKey} from '../../apikey/apikey.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import type {ApiAccess} from '../caches/context.ts';
 import {SECRET} from '../kinds/kinds.ts';

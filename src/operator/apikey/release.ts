@@ -1,7 +1,7 @@
 /** Ends the records of keys whose APIKey is gone, and deletes those that have lingered. */
-import {API_KEY, type APIKey} from '../../keys/apikey.ts';
-import {KEY_CLAIM, type KeyClaim} from '../../keys/keyclaim.ts';
-import {letGoMs} from '../../keys/validity.ts';
+import {API_KEY, type APIKey} from '../../apikey/apikey.ts';
+import {KEY_CLAIM, type KeyClaim} from '../../apikey/keyclaim.ts';
+import {letGoMs} from '../../apikey/validity.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';

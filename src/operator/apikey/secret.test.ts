@@ -1,8 +1,8 @@
 import {describe, expect, test} from 'vitest';
 import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
-import type {APIKey} from '../../keys/apikey.ts';
-import {digestOf, mintKey} from '../../keys/format.ts';
+import type {APIKey} from '../../apikey/apikey.ts';
+import {digestOf, mintKey} from '../../apikey/format.ts';
 import {comesBefore} from './first-holder.ts';
 import {buildSecret, type KeySecret, RESTORE_MS, readKey, rotationPatch, standingOf} from './secret.ts';
 import {keptMs} from './sweep.ts';

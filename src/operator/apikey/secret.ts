@@ -8,8 +8,8 @@
  */
 import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
-import type {APIKey} from '../../keys/apikey.ts';
-import {digestOf, isKey, prefixOf} from '../../keys/format.ts';
+import type {APIKey} from '../../apikey/apikey.ts';
+import {digestOf, isKey, prefixOf} from '../../apikey/format.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 
 export interface KeySecret extends KubeObject {

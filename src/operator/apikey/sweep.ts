@@ -1,5 +1,5 @@
 /** Deletes the Secrets of APIKeys that are gone. */
-import type {APIKey} from '../../keys/apikey.ts';
+import type {APIKey} from '../../apikey/apikey.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';

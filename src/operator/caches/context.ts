@@ -1,8 +1,8 @@
 import type {Logger} from 'pino';
-import type {Clock} from '../../base/clock.ts';
 import type {Corrections} from '../../runtime/apply/corrections.ts';
 import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
+import type {Clock} from '../../time/clock.ts';
 import type {OperatorConfig} from '../config/config.ts';
 import type {DerivedNames} from '../kinds/derived-names.ts';
 import type {KnownSince} from './known-since.ts';

@@ -1,9 +1,9 @@
 /** Which keys a change concerns, and whether it matters at all. Pure. */
 import {isDeepStrictEqual} from 'node:util';
 import {LABEL} from '../../api/names.ts';
-import {type APIKey, hashesOf} from '../../keys/apikey.ts';
-import type {KeyWaiters} from '../../keys/key-waiters.ts';
-import type {KeyClaim} from '../../keys/keyclaim.ts';
+import {type APIKey, hashesOf} from '../../apikey/apikey.ts';
+import type {KeyWaiters} from '../../apikey/key-waiters.ts';
+import type {KeyClaim} from '../../apikey/keyclaim.ts';
 import type {Delta} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {accountId, waitsForPlan} from '../kinds/account.ts';

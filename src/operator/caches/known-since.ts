@@ -2,8 +2,8 @@
  * Since when this process has known things. The wall clock may step, and a recorded time comes from another clock.
  * Neither may delay an act by more than its wait, nor end what has just begun.
  */
-import type {Clock} from '../../base/clock.ts';
-import {TtlCache} from '../../base/ttl-cache.ts';
+import type {Clock} from '../../time/clock.ts';
+import {TtlCache} from '../../time/ttl-cache.ts';
 
 const THINGS = 100_000;
 /** Longer than any wait. After this time, known things count as new. */

@@ -3,7 +3,7 @@
  * keys. It never holds back what protects others or what somebody requested: withdrawals, denials, and removals.
  */
 import type {Registry} from 'prom-client';
-import {metricsIn} from '../../base/metrics.ts';
+import {metricsIn} from '../../operations/metrics.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {hasPause} from '../kinds/account.ts';
 import {PausedError} from '../kinds/write-conditions.ts';

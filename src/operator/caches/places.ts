@@ -4,11 +4,11 @@
  * it is ranked as a whole after changes, and then rests for many times as long as that took.
  */
 import {isDeepStrictEqual} from 'node:util';
-import type {Clock} from '../../base/clock.ts';
-import type {APIKey} from '../../keys/apikey.ts';
-import {letGoMs} from '../../keys/validity.ts';
+import type {APIKey} from '../../apikey/apikey.ts';
+import {letGoMs} from '../../apikey/validity.ts';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
+import type {Clock} from '../../time/clock.ts';
 import type {OperatorConfig, PlanConfig} from '../config/config.ts';
 import {accountId, accountOf, holderOf} from '../kinds/account.ts';
 import type {CachedProject, Domain, DomainClaim} from '../kinds/kinds.ts';

@@ -4,8 +4,8 @@
  * be patched, never replaced.
  */
 import {ANNOTATION, LABEL} from '../../api/names.ts';
-import {RecentMap} from '../../base/recent-map.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
+import {RecentMap} from '../../time/recent-map.ts';
 import type {OperatorConfig} from '../config/config.ts';
 import {isDecided, isInProgress, isOurs} from '../kinds/certificate-request.ts';
 import {MAX_CHARACTERS} from '../kinds/csr.ts';

@@ -4,9 +4,9 @@
  * operator as a whole, and hosts that wait for a certificate.
  */
 import type {Logger} from 'pino';
-import type {Clock} from '../../base/clock.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {LEASE, type Lease} from '../../runtime/kube/leader-election.ts';
+import type {Clock} from '../../time/clock.ts';
 import {INDEX, type Stores} from '../caches/stores.ts';
 import type {OperatorConfig} from '../config/config.ts';
 

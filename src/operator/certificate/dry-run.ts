@@ -4,7 +4,7 @@
  * nothing.
  */
 import type {Registry} from 'prom-client';
-import {metricsIn} from '../../base/metrics.ts';
+import {metricsIn} from '../../operations/metrics.ts';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';

@@ -1,9 +1,9 @@
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
-import {systemClock} from '../../base/clock.ts';
 import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
+import {systemClock} from '../../time/clock.ts';
 import type {CertificateRequest} from '../kinds/kinds.ts';
 import {watchForeignApprovals} from './foreign-approvals.ts';
 

@@ -5,11 +5,11 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import {timestamp} from '../../api/conditions.ts';
-import type {Clock} from '../../base/clock.ts';
-import {metricsIn} from '../../base/metrics.ts';
+import {metricsIn} from '../../operations/metrics.ts';
 import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {EventRecorder} from '../../runtime/kube/events.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
+import type {Clock} from '../../time/clock.ts';
 import {isDecided} from '../kinds/certificate-request.ts';
 import type {CertificateRequest} from '../kinds/kinds.ts';
 

@@ -3,7 +3,7 @@
  */
 import type {Registry} from 'prom-client';
 import {findCondition} from '../../api/conditions.ts';
-import {metricsIn} from '../../base/metrics.ts';
+import {metricsIn} from '../../operations/metrics.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Stores} from '../caches/stores.ts';
 import type {OperatorConfig} from '../config/config.ts';

@@ -1,7 +1,7 @@
 /** Reports the certificates that cert-manager cannot renew, as a warning and a metric of the operator. */
 import {Gauge, type Registry} from 'prom-client';
-import type {Clock} from '../../base/clock.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
+import type {Clock} from '../../time/clock.ts';
 import type {Stores} from '../caches/stores.ts';
 import type {OperatorConfig} from '../config/config.ts';
 import type {Certificate} from '../kinds/kinds.ts';

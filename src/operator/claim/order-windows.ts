@@ -4,8 +4,8 @@
  * https://letsencrypt.org/docs/rate-limits/
  */
 import type {ACMEIssuerSpec} from '../../api/generated/acmeissuer.ts';
-import {isFairShare} from '../../base/fair-queue.ts';
-import {Heap} from '../../base/heap.ts';
+import {isFairShare} from '../../fairness/fair-queue.ts';
+import {Heap} from '../../time/heap.ts';
 
 /** With the defaults of the CRD. */
 export type CaLimits = Required<NonNullable<ACMEIssuerSpec['limits']>>;

@@ -1,4 +1,4 @@
-import {choice, DAY_SECONDS, object, type Schema, section} from '../../base/config-schema.ts';
+import {choice, DAY_SECONDS, object, type Schema, section} from '../../config/config-schema.ts';
 import {host, kubernetesName, seconds} from './formats.ts';
 
 const issuerRefProperties = {

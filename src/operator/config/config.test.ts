@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {ConfigError, parseConfig} from '../../process/load-config.ts';
+import {ConfigError, parseConfig} from '../../config/load-config.ts';
 import type {OperatorConfig} from './config.ts';
 import {operatorConfigDefinition} from './schema.ts';
 

@@ -1,6 +1,6 @@
 import {isIP} from 'node:net';
 import {GROUP} from '../../api/names.ts';
-import type {ConfigPath, ConfigProblem} from '../../base/config-schema.ts';
+import type {ConfigPath, ConfigProblem} from '../../config/config-schema.ts';
 import {parseEndpoint, rangesOf} from '../../dns/dns.ts';
 import type {
   CertificatesConfig,

@@ -1,4 +1,4 @@
-import {integer, section} from '../../base/config-schema.ts';
+import {integer, section} from '../../config/config-schema.ts';
 import {kubernetesName, seconds} from './formats.ts';
 
 const leaderElection = section('With several replicas, one is the leader and the others are on standby.', {

@@ -1,4 +1,4 @@
-import {choice, DAY_SECONDS, integer, section} from '../../base/config-schema.ts';
+import {choice, DAY_SECONDS, integer, section} from '../../config/config-schema.ts';
 import {defaultDnsConfig} from '../../dns/dns.ts';
 import {ipv4, ipv6, milliseconds, seconds} from './formats.ts';
 

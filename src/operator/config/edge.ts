@@ -1,4 +1,4 @@
-import {choice, integer, section} from '../../base/config-schema.ts';
+import {choice, integer, section} from '../../config/config-schema.ts';
 import {ipv4, ipv6, kubernetesName, label, milliseconds, seconds} from './formats.ts';
 
 export const routing = section('How traffic is routed to projects.', {

@@ -1,4 +1,4 @@
-import {DAY_SECONDS, integer, type Schema} from '../../base/config-schema.ts';
+import {DAY_SECONDS, integer, type Schema} from '../../config/config-schema.ts';
 
 export const label = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
 export const ipv4 = String.raw`\d{1,3}(\.\d{1,3}){3}`;

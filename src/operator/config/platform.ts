@@ -1,4 +1,4 @@
-import {integer, object, type Schema, section} from '../../base/config-schema.ts';
+import {integer, object, type Schema, section} from '../../config/config-schema.ts';
 import {host, kubernetesName} from './formats.ts';
 
 /** Leaves room for a label of 63 characters in a name of 253. */

@@ -3,7 +3,7 @@
  * descriptions. Each `pattern` comes with a `title` that describes what is allowed, and with `examples`: error messages
  * use both.
  */
-import {choice, DAY_SECONDS, diagnostics, integer, object, type Schema, section} from '../../base/config-schema.ts';
+import {choice, DAY_SECONDS, diagnostics, integer, object, type Schema, section} from '../../config/config-schema.ts';
 import {certificates} from './certificates.ts';
 import {checkOperatorConfig} from './contradictions.ts';
 import {controller} from './controller.ts';

@@ -4,8 +4,8 @@
  */
 import {conditionBuilders, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
-import {shellWord} from '../../base/text.ts';
 import type {DnsReason} from '../../dns/dns.ts';
+import {shellWord} from '../../operations/untrusted-text.ts';
 import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 import type {DesiredDomain} from '../kinds/project-hosts.ts';

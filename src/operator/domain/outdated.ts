@@ -1,8 +1,8 @@
 /**
- * Managed Domains that differ from what their Projects list. The change usually follows within a second, so judging such
- * a Domain at first would mislead. But anything may delay the change, so after a moment the spec in force counts.
+ * Managed Domains that differ from what their Projects list. The change usually follows within a second, so judging
+ * such a Domain at first would mislead. But anything may delay the change, so after a moment the spec in force counts.
  */
-import type {Clock} from '../../base/clock.ts';
+import type {Clock} from '../../time/clock.ts';
 
 /** How long a change may take before the spec in force counts again. */
 const GRACE_MS = 5_000;
@@ -31,8 +31,8 @@ export class Outdated {
   }
 
   /**
-   * The Domain differs now. Returns in how many milliseconds its spec counts. A pause holds back the change, so the spec
-   * counts immediately; the change has its time once the pause ends.
+   * The Domain differs now. Returns in how many milliseconds its spec counts. A pause holds back the change, so the
+   * spec counts immediately; the change has its time once the pause ends.
    */
   differs(key: string, isPaused: boolean): number {
     const nowMs = this.#clock.monotonic();

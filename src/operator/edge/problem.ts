@@ -1,6 +1,6 @@
 /** A problem of the edge concerns the operator as a whole: it is reported once, and routed hosts keep their state. */
 import type {Registry} from 'prom-client';
-import {metricsIn} from '../../base/metrics.ts';
+import {metricsIn} from '../../operations/metrics.ts';
 import type {Stores} from '../caches/stores.ts';
 import type {EdgeProvider} from '../kinds/edge-provider.ts';
 

@@ -1,9 +1,9 @@
 /** The platform's accounts at the CAs: a client for each ACMEIssuer whose account exists. */
 import type {KeyObject} from 'node:crypto';
 import {AcmeClient} from '../../acme/client.ts';
-import type {Clock} from '../../base/clock.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {RequestGate} from '../../runtime/kube/transport.ts';
+import type {Clock} from '../../time/clock.ts';
 import type {ACMEIssuer} from '../kinds/kinds.ts';
 
 /** For each request to a CA. */

@@ -1,5 +1,5 @@
 import type {Registry} from 'prom-client';
-import {metricsIn} from '../../base/metrics.ts';
+import {metricsIn} from '../../operations/metrics.ts';
 import {atOnce} from '../../runtime/controller/turns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {limitsOf} from '../claim/ca-limits.ts';

@@ -5,8 +5,8 @@
  */
 import {randomBytes} from 'node:crypto';
 import {Agent, request} from 'undici';
-import type {Clock} from '../../base/clock.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
+import type {Clock} from '../../time/clock.ts';
 import {ENDPOINT_SLICE} from '../kinds/kinds.ts';
 
 export const CHALLENGE_PATH = '/.well-known/acme-challenge/';

@@ -4,8 +4,9 @@
  * takes a read of all Projects of the namespace, and a tenant may create any number of them, of any size. If there are
  * many, one reconcile at a time reads them. After a read that took long, the namespace rests.
  */
-import {TtlCache} from '../../base/ttl-cache.ts';
+
 import {keyOf} from '../../runtime/kube/object.ts';
+import {TtlCache} from '../../time/ttl-cache.ts';
 import type {ApiAccess} from '../caches/context.ts';
 import {BEHIND_MS, readFresh} from '../caches/fresh.ts';
 import {listing, owns} from '../caches/listing.ts';

@@ -2,8 +2,8 @@
  * Counts how often the operator has written the same content again. Without a limit, two programs that undo each other's
  * writes would never stop.
  */
-import type {Clock} from '../../base/clock.ts';
-import {TtlCache} from '../../base/ttl-cache.ts';
+import type {Clock} from '../../time/clock.ts';
+import {TtlCache} from '../../time/ttl-cache.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../kube/object.ts';
 
 interface Written {

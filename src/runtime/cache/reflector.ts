@@ -1,7 +1,7 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import {type BackoffPolicy, retryDelayMs} from '../../base/backoff.ts';
-import type {Clock} from '../../base/clock.ts';
+import {type BackoffPolicy, retryDelayMs} from '../../time/backoff.ts';
+import type {Clock} from '../../time/clock.ts';
 import type {Selector, WatchEvent} from '../kube/calls.ts';
 import type {KubeClient} from '../kube/client.ts';
 import {ApiError, classifyFailure, isExpired, isForbidden, isInvalid, isNotFound} from '../kube/errors.ts';

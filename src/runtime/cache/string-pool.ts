@@ -1,5 +1,5 @@
 /** Keeps one copy of each string that cached objects repeat, which saves much of the memory of a large cache. */
-import {RecentMap} from '../../base/recent-map.ts';
+import {RecentMap} from '../../time/recent-map.ts';
 
 /** V8 itself makes strings of up to this length one string when it parses JSON. */
 const MIN_LENGTH = 9;

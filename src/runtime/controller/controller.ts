@@ -1,10 +1,10 @@
 import {setImmediate} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import {Alarm} from '../../base/alarm.ts';
-import {type BackoffPolicy, retryDelayMs} from '../../base/backoff.ts';
-import type {Clock} from '../../base/clock.ts';
-import {DeadlineError} from '../../base/deadline.ts';
+import {Alarm} from '../../time/alarm.ts';
+import {type BackoffPolicy, retryDelayMs} from '../../time/backoff.ts';
+import type {Clock} from '../../time/clock.ts';
+import {DeadlineError} from '../../time/deadline.ts';
 import type {Delta, ReadonlyStore, Store} from '../cache/store.ts';
 import type {KubeClient} from '../kube/client.ts';
 import {ApiError, classifyFailure} from '../kube/errors.ts';

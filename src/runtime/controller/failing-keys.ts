@@ -1,5 +1,5 @@
 import type {Logger} from 'pino';
-import type {Clock} from '../../base/clock.ts';
+import type {Clock} from '../../time/clock.ts';
 import {FAILURE_KINDS, type FailureKind} from '../kube/errors.ts';
 
 interface FailingKeysOptions {

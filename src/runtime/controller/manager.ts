@@ -2,7 +2,7 @@ import {randomUUID} from 'node:crypto';
 import {once} from 'node:events';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import type {Clock} from '../../base/clock.ts';
+import type {Clock} from '../../time/clock.ts';
 import {Reflector} from '../cache/reflector.ts';
 import type {ReadonlyStore, Store} from '../cache/store.ts';
 import {StringPool} from '../cache/string-pool.ts';

@@ -1,5 +1,5 @@
 import type {Counter, Gauge, Histogram, Registry} from 'prom-client';
-import {metricsIn} from '../../base/metrics.ts';
+import {metricsIn} from '../../operations/metrics.ts';
 
 /** The names are those of controller-runtime and client-go, which dashboards know. */
 export interface ControllerMetrics {

@@ -1,4 +1,4 @@
-import {Deadline} from '../../base/deadline.ts';
+import {Deadline} from '../../time/deadline.ts';
 import type {Expectation, Store} from '../cache/store.ts';
 import type {WriteRecord} from '../kube/calls.ts';
 import {StaleCacheError} from '../kube/errors.ts';

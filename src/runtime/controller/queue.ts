@@ -1,7 +1,7 @@
-import {Alarm} from '../../base/alarm.ts';
-import type {Clock} from '../../base/clock.ts';
-import {DueHeap} from '../../base/due-heap.ts';
-import {FairQueue} from '../../base/fair-queue.ts';
+import {FairQueue} from '../../fairness/fair-queue.ts';
+import {Alarm} from '../../time/alarm.ts';
+import type {Clock} from '../../time/clock.ts';
+import {DueHeap} from '../../time/due-heap.ts';
 
 interface QueueObserver {
   added(): void;

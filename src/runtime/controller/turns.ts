@@ -1,5 +1,5 @@
 import {setImmediate} from 'node:timers/promises';
-import type {Clock} from '../../base/clock.ts';
+import type {Clock} from '../../time/clock.ts';
 
 /** After this long, timers and sockets have their turn, above all the renewal of the lease. */
 const TURN_MS = 10;

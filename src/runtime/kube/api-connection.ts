@@ -1,5 +1,5 @@
 import {finished} from 'node:stream/promises';
-import {Deadline} from '../../base/deadline.ts';
+import {Deadline} from '../../time/deadline.ts';
 import type {WriteGate} from './calls.ts';
 import {ApiError, type ApiStatus, FencedError, TooLargeError, TransportError} from './errors.ts';
 import type {KubeMetrics} from './metrics.ts';

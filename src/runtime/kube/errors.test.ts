@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {DeadlineError} from '../../base/deadline.ts';
+import {DeadlineError} from '../../time/deadline.ts';
 import {
   ApiError,
   classifyFailure,

@@ -1,4 +1,4 @@
-import {DeadlineError} from '../../base/deadline.ts';
+import {DeadlineError} from '../../time/deadline.ts';
 
 /** The body of a failed call. https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/ */
 export interface ApiStatus {

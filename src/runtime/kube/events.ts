@@ -1,10 +1,10 @@
 import {randomBytes} from 'node:crypto';
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import type {Clock} from '../../base/clock.ts';
-import {FairQueue, isFairShare} from '../../base/fair-queue.ts';
-import {RateLimit} from '../../base/rate-limit.ts';
-import {cutText} from '../../base/text.ts';
+import {FairQueue, isFairShare} from '../../fairness/fair-queue.ts';
+import {RateLimit} from '../../fairness/rate-limit.ts';
+import {cutText} from '../../operations/untrusted-text.ts';
+import type {Clock} from '../../time/clock.ts';
 import type {KubeClient} from './client.ts';
 import {isFenced, isNotFound} from './errors.ts';
 import {type KubeMetrics, kubeMetrics} from './metrics.ts';

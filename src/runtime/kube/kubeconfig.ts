@@ -1,6 +1,6 @@
 import type {ConnectionOptions} from 'node:tls';
 import {KubeConfig} from '@kubernetes/client-node';
-import {sharedCall} from '../../base/shared-call.ts';
+import {sharedCall} from '../../time/shared-call.ts';
 
 /** The credentials of a connection and a request, read for each request because tokens and certificates rotate. */
 export interface Credentials {

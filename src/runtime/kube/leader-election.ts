@@ -1,6 +1,6 @@
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import type {Clock} from '../../base/clock.ts';
+import type {Clock} from '../../time/clock.ts';
 import type {WriteGate} from './calls.ts';
 import type {KubeClient} from './client.ts';
 import {isAlreadyExists, isConflict} from './errors.ts';

@@ -1,7 +1,7 @@
 /** The lowest layer of the Kubernetes client: HTTP calls over connections that survive rotating certificates. */
 import {isDeepStrictEqual} from 'node:util';
 import {type Dispatcher, errors, Pool, ProxyAgent} from 'undici';
-import {abortable, DeadlineError} from '../../base/deadline.ts';
+import {abortable, DeadlineError} from '../../time/deadline.ts';
 import type {ClusterAccess, Credentials, TlsMaterial} from './kubeconfig.ts';
 
 export interface HttpCall {

@@ -3,7 +3,7 @@ import {createHash, randomUUID} from 'node:crypto';
 import {expect} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
-import {API_KEY} from '../../../src/keys/apikey.ts';
+import {API_KEY} from '../../../src/apikey/apikey.ts';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
 import {DOMAIN, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';

@@ -2,7 +2,7 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {API_VERSION, LABEL} from '../../../src/api/names.ts';
-import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
+import {API_KEY, type APIKey} from '../../../src/apikey/apikey.ts';
 import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
 import {NAMESPACE, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';

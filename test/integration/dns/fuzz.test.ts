@@ -7,8 +7,6 @@ import {setFlagsFromString} from 'node:v8';
 import {runInNewContext} from 'node:vm';
 import dnsPacket from 'dns-packet';
 import {beforeAll, describe, expect, test} from 'vitest';
-import {systemClock} from '../../../src/base/clock.ts';
-import {TtlCache} from '../../../src/base/ttl-cache.ts';
 import {
   canonicalName,
   isWithin,
@@ -30,6 +28,8 @@ import {
 } from '../../../src/dns/wire/codec.ts';
 import type {Query, Reply} from '../../../src/dns/wire/transport.ts';
 import {DecodeError, type DecodeMeter} from '../../../src/dns/wire/wire-reader.ts';
+import {systemClock} from '../../../src/time/clock.ts';
+import {TtlCache} from '../../../src/time/ttl-cache.ts';
 import {emptyStrings, honestLargest, longChain, spaces, staircase} from './hostile.ts';
 import {ROOTS, SERVERS} from './internet/plan.ts';
 import {startInternet} from './internet.ts';

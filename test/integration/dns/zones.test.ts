@@ -1,7 +1,7 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {Semaphore} from '../../../src/base/semaphore.ts';
 import {type DnsConfig, defaultDnsConfig} from '../../../src/dns/config.ts';
 import type {ProofQuestion, Verdict} from '../../../src/dns/verdict/verdict.ts';
+import {Semaphore} from '../../../src/dns/wire/semaphore.ts';
 import {type Internet, startInternet} from './internet.ts';
 import {apexRows} from './zones/apex.rows.ts';
 import {caaRows} from './zones/caa.rows.ts';

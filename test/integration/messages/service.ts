@@ -2,7 +2,7 @@
 import {mkdir, mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {keyHash} from '../../../src/messages/access/key-table.ts';
+import {keyHash} from '../../../src/apikey/key-table.ts';
 import {type Child, failOnExit, startChild} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
 import {readJsonLines} from '../../support/json-lines.ts';

@@ -3,7 +3,7 @@
  */
 import {expect, test} from 'vitest';
 import {API_VERSION} from '../../../src/api/names.ts';
-import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
+import {API_KEY, type APIKey} from '../../../src/apikey/apikey.ts';
 import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {newDomainTenant} from './domain-tenant.ts';

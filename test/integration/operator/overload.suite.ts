@@ -5,7 +5,7 @@
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION, API_VERSION} from '../../../src/api/names.ts';
-import {API_KEY} from '../../../src/keys/apikey.ts';
+import {API_KEY} from '../../../src/apikey/apikey.ts';
 import {hasPause} from '../../../src/operator/kinds/account.ts';
 import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';

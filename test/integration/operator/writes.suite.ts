@@ -2,8 +2,8 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../../src/api/names.ts';
-import {API_KEY, type APIKey} from '../../../src/keys/apikey.ts';
-import {KEY_CLAIM} from '../../../src/keys/keyclaim.ts';
+import {API_KEY, type APIKey} from '../../../src/apikey/apikey.ts';
+import {KEY_CLAIM} from '../../../src/apikey/keyclaim.ts';
 import type {DomainConditionType} from '../../../src/operator/domain/reasons.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {routeName} from '../../../src/operator/kinds/derived-names.ts';

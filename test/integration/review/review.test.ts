@@ -5,7 +5,7 @@
 import {execFile, spawn} from 'node:child_process';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import type {Review} from '../../../src/review/review.ts';
+import type {Review} from '../../../src/kubectl/review/review.ts';
 import {until} from '../../cluster/wait.ts';
 import {ingressSpec} from '../../support/objects.ts';
 import {type AdmissionWorld, startAdmissionWorld} from '../admission/admission-world.ts';

@@ -2,7 +2,6 @@ import {basename} from 'node:path';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {beforeEach, describe, expect, test} from 'vitest';
-import {systemClock} from '../../../src/base/clock.ts';
 import type {ReadonlyStore} from '../../../src/runtime/cache/store.ts';
 import type {Controller, ControllerOptions, Reconcile} from '../../../src/runtime/controller/controller.ts';
 import {
@@ -14,6 +13,7 @@ import {
 import {after, done, retry, terminal} from '../../../src/runtime/controller/outcome.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {formatKey, keyOf} from '../../../src/runtime/kube/object.ts';
+import {systemClock} from '../../../src/time/clock.ts';
 import {until} from '../../cluster/wait.ts';
 import type {Seen} from './fault-proxy.ts';
 import {CONFIG_MAP, type ConfigMap, configMap, logger} from './runtime-world.ts';

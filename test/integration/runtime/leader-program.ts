@@ -7,9 +7,9 @@
  * there sends one write when it continues, which no program can prevent (see the runtime's README).
  */
 import {Registry} from 'prom-client';
-import {systemClock} from '../../../src/base/clock.ts';
 import {createManager} from '../../../src/runtime/controller/manager.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
+import {systemClock} from '../../../src/time/clock.ts';
 import {CONFIG_MAP, logger} from './runtime-world.ts';
 
 const [kubeconfig = '', namespace = '', name = '', leaseMs = '', maxSilenceMs = '', deaf] = process.argv.slice(2);

@@ -1,12 +1,12 @@
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {systemClock} from '../../../src/base/clock.ts';
 import {NAMESPACE} from '../../../src/operator/kinds/kinds.ts';
 import {Reflector, type ReflectorOptions} from '../../../src/runtime/cache/reflector.ts';
 import type {Delta, Store} from '../../../src/runtime/cache/store.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
+import {systemClock} from '../../../src/time/clock.ts';
 import {until} from '../../cluster/wait.ts';
 
 export interface ConfigMap extends KubeObject {

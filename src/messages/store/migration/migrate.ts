@@ -1,6 +1,6 @@
 /** Moves all messages from SQLite to PostgreSQL, or back. Can be killed at any time and repeated. */
 import {randomUUID} from 'node:crypto';
-import type {Clock} from '../../../base/clock.ts';
+import type {Clock} from '../../../time/clock.ts';
 import {APPLICATION_NAME} from '../postgres/session/connection.ts';
 import {Session, type SessionOptions} from '../postgres/session/session.ts';
 import {StoreError} from '../store.ts';

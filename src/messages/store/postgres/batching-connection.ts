@@ -1,6 +1,6 @@
 import type {Logger} from 'pino';
-import {type BackoffPolicy, backoffMs} from '../../../base/backoff.ts';
-import type {Clock} from '../../../base/clock.ts';
+import {type BackoffPolicy, backoffMs} from '../../../time/backoff.ts';
+import type {Clock} from '../../../time/clock.ts';
 import type {Operation, OperationKind, OperationResult, Operations, OperationValue} from '../queue/operations.ts';
 import {rowsOf, type SubmissionLimits, Submissions, textLength} from '../queue/submissions.ts';
 import {BATCH_BYTES, BATCH_ROWS} from '../rules.ts';

@@ -1,8 +1,8 @@
 /** The store for many pods: a PostgreSQL database. Any number of pods may use it; all of their state is in it. */
 import {hash} from 'node:crypto';
 import type {Logger} from 'pino';
-import type {Clock} from '../../../base/clock.ts';
-import {DeadlineError} from '../../../base/deadline.ts';
+import type {Clock} from '../../../time/clock.ts';
+import {DeadlineError} from '../../../time/deadline.ts';
 import {MessageIds} from '../message-id.ts';
 import type {Operation, OperationValue, SweepOutcome} from '../queue/operations.ts';
 import type {SubmissionLimits} from '../queue/submissions.ts';

@@ -3,7 +3,7 @@
  * process may use it, but others may read and copy the database (backup.ts).
  */
 import type {Logger} from 'pino';
-import type {Clock} from '../../../base/clock.ts';
+import type {Clock} from '../../../time/clock.ts';
 import type {OperationKind, Operations} from '../queue/operations.ts';
 import {type SubmissionLimits, Submissions} from '../queue/submissions.ts';
 import type {BatchResult, EngineOptions, Failure} from '../sqlite/thread-messages.ts';

@@ -1,8 +1,8 @@
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
-import {systemClock} from '../../../../src/base/clock.ts';
 import {defaultDnsConfig} from '../../../../src/dns/config.ts';
 import {createDns} from '../../../../src/dns/dns.ts';
+import {systemClock} from '../../../../src/time/clock.ts';
 import {until} from '../../../cluster/wait.ts';
 import type {CrowdOptions, CrowdResult} from './calls.ts';
 

@@ -1,7 +1,7 @@
 /** The store without a pod. */
 import {pino} from 'pino';
-import {systemClock} from '../../../../src/base/clock.ts';
 import {PostgresStore} from '../../../../src/messages/store/postgres/postgres-store.ts';
+import {systemClock} from '../../../../src/time/clock.ts';
 import {until} from '../../../cluster/wait.ts';
 import {temporaryFolder} from '../service.ts';
 import {type Postgres, uriFile} from './server.ts';

@@ -1,6 +1,6 @@
 import type {Duplex} from 'node:stream';
 import pg from 'pg';
-import {DeadlineError} from '../../../../base/deadline.ts';
+import {DeadlineError} from '../../../../time/deadline.ts';
 import {StoreError} from '../../store.ts';
 import {type ConnectionOptions, connectionConfig} from './connection.ts';
 import {refused, unknownOutcome} from './failure.ts';

@@ -1,6 +1,6 @@
 import {execFileSync} from 'node:child_process';
 import {expect, test} from 'vitest';
-import {printable, printableLines, shellWord} from './text.ts';
+import {printable, printableLines, shellWord} from './untrusted-text.ts';
 
 test.each([
   'shop',

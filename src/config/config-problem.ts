@@ -1,6 +1,6 @@
 /** Turns ajv's errors into sentences: what was found, and what is allowed. */
 import type {ErrorObject} from 'ajv';
-import type {ConfigPath, ConfigProblem} from '../base/config-schema.ts';
+import type {ConfigPath, ConfigProblem} from './config-schema.ts';
 
 interface Schema {
   readonly type?: string;

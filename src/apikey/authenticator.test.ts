@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {bearerKey} from './auth.ts';
+import {bearerKey} from './authenticator.ts';
 import {createKeyTable, keyHash} from './key-table.ts';
 
 test.each([

@@ -1,5 +1,5 @@
 /** Prints the review as text. */
-import {printable} from '../base/text.ts';
+import {printable} from '../../operations/untrusted-text.ts';
 import type {NotRenewable, Review} from './review.ts';
 
 export function exitCode({refused, notRenewable, unchecked}: Review): number {

@@ -1,7 +1,7 @@
 /** Keys from a file of hashes: for tests, and for a machine without Kubernetes. */
 import {hash} from 'node:crypto';
-import type {ConfigDefinition} from '../../process/load-config.ts';
-import {type Authenticator, type Principal, SCOPES, type Scope} from './auth.ts';
+import type {ConfigDefinition} from '../config/load-config.ts';
+import {type Authenticator, type Principal, SCOPES, type Scope} from './authenticator.ts';
 
 interface KeyTableEntry {
   readonly account: string;

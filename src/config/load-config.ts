@@ -2,8 +2,8 @@
 import {readFile} from 'node:fs/promises';
 import {Ajv} from 'ajv';
 import {type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument} from 'yaml';
-import type {ConfigPath, ConfigProblem} from '../base/config-schema.ts';
 import {schemaProblem} from './config-problem.ts';
+import type {ConfigPath, ConfigProblem} from './config-schema.ts';
 
 /** The definition of a program's configuration. `T` is the configuration with every default applied. */
 export interface ConfigDefinition<T> {

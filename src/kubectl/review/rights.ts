@@ -4,8 +4,8 @@
  * for its name or can guess it. A killed review leaves its right behind; the next one removes it.
  */
 import {randomBytes} from 'node:crypto';
-import type {KubeClient} from '../runtime/kube/client.ts';
-import {type KubeObject, type ResourceType, resourceType} from '../runtime/kube/object.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import {type KubeObject, type ResourceType, resourceType} from '../../runtime/kube/object.ts';
 
 const NAME = 'nameplate-review';
 const GROUP = 'rbac.authorization.k8s.io';

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import type {KubeObject} from '../runtime/kube/object.ts';
+import type {KubeObject} from '../../runtime/kube/object.ts';
 import {type ApiAnswer, warningsIn} from './call.ts';
 import {resendable, verdictOf} from './dry-run.ts';
 

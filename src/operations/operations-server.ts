@@ -3,7 +3,7 @@ import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http';
 import type {AddressInfo} from 'node:net';
 import type {Logger} from 'pino';
-import {sharedCall} from '../base/shared-call.ts';
+import {sharedCall} from '../time/shared-call.ts';
 import {Connections} from './connections.ts';
 
 /** A named reason to be unhealthy. */

@@ -1,6 +1,7 @@
 /** A request of which the status and the warnings are the result: a KubeClient returns neither. */
-import {Deadline} from '../base/deadline.ts';
-import type {HttpCall, Transport} from '../runtime/kube/transport.ts';
+
+import type {HttpCall, Transport} from '../../runtime/kube/transport.ts';
+import {Deadline} from '../../time/deadline.ts';
 
 /** Longer than a webhook may take. */
 const TIMEOUT_MS = 60_000;

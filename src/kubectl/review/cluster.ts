@@ -1,10 +1,10 @@
 /** Finds Nameplate in the cluster: its policies, the kinds that they check, and the operator's configuration. */
 
-import type {OperatorConfig} from '../operator/config/config.ts';
-import {operatorConfigDefinition} from '../operator/config/schema.ts';
-import {parseConfig} from '../process/load-config.ts';
-import type {ListOptions} from '../runtime/kube/calls.ts';
-import type {KubeClient} from '../runtime/kube/client.ts';
+import {parseConfig} from '../../config/load-config.ts';
+import type {OperatorConfig} from '../../operator/config/config.ts';
+import {operatorConfigDefinition} from '../../operator/config/schema.ts';
+import type {ListOptions} from '../../runtime/kube/calls.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
 import {
   type DeepReadonly,
   type KubeObject,
@@ -12,7 +12,7 @@ import {
   type ResourceType,
   resourceName,
   resourceType,
-} from '../runtime/kube/object.ts';
+} from '../../runtime/kube/object.ts';
 import type {Call} from './call.ts';
 
 export interface Policy extends KubeObject {

@@ -2,9 +2,9 @@ import {describe, expect, test} from 'vitest';
 import {ManualClock} from '../../test/support/manual-clock.ts';
 import {API_VERSION} from '../api/names.ts';
 import {Store} from '../runtime/cache/store.ts';
-import {KeyAuthenticator} from './authenticator.ts';
 import {digestOf, mintKey} from './format.ts';
 import type {KeyClaim} from './keyclaim.ts';
+import {KeyAuthenticator} from './watched-keys.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 const GRACE_MS = 30_000;

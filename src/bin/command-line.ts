@@ -1,7 +1,7 @@
 /** Reads a program's command line. */
 import {type ParseArgsConfig, parseArgs} from 'node:util';
-import {printableLines} from '../base/text.ts';
-import {ConfigError} from './load-config.ts';
+import {ConfigError} from '../config/load-config.ts';
+import {printableLines} from '../operations/untrusted-text.ts';
 
 /** Like `parseArgs`, but throws a ConfigError that ends in the usage. */
 export function readCommandLine<T extends ParseArgsConfig>(config: T, usage: string): ReturnType<typeof parseArgs<T>> {

@@ -3,15 +3,15 @@
  * the dry run of the approval what is requested; neither shows what was written before, nor which certificates
  * cert-manager can then no longer renew.
  */
-import {ANNOTATION, LABEL} from '../api/names.ts';
-import {judgedIssuer, slimClusterIssuer} from '../operator/caches/slim.ts';
-import type {OperatorConfig} from '../operator/config/config.ts';
-import {routeName, routeNameIn} from '../operator/kinds/derived-names.ts';
-import {issuerOf} from '../operator/kinds/issuer-ref.ts';
-import {CERTIFICATE, CLUSTER_ISSUER, ISSUER, type Issuer} from '../operator/kinds/kinds.ts';
-import {isRenewalRefused, orderedNames} from '../operator/kinds/refused-renewals.ts';
-import type {KubeClient} from '../runtime/kube/client.ts';
-import {type DeepReadonly, type KubeObject, keyOf} from '../runtime/kube/object.ts';
+import {ANNOTATION, LABEL} from '../../api/names.ts';
+import {judgedIssuer, slimClusterIssuer} from '../../operator/caches/slim.ts';
+import type {OperatorConfig} from '../../operator/config/config.ts';
+import {routeName, routeNameIn} from '../../operator/kinds/derived-names.ts';
+import {issuerOf} from '../../operator/kinds/issuer-ref.ts';
+import {CERTIFICATE, CLUSTER_ISSUER, ISSUER, type Issuer} from '../../operator/kinds/kinds.ts';
+import {isRenewalRefused, orderedNames} from '../../operator/kinds/refused-renewals.ts';
+import type {KubeClient} from '../../runtime/kube/client.ts';
+import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {checkedKinds, findConfig, findPolicies, listAll} from './cluster.ts';
 import {type DryRun, dryRun} from './dry-run.ts';
 import {lendRights, removeRights} from './rights.ts';

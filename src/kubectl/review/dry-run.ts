@@ -1,7 +1,8 @@
 /** Sends an object again as a tenant would create it. The policies themselves decide, so no rule exists twice. */
-import type {Clock} from '../base/clock.ts';
-import {apiVersionOf, type DeepReadonly, type KubeObject, type ResourceType} from '../runtime/kube/object.ts';
-import {collectionPath} from '../runtime/kube/paths.ts';
+
+import {apiVersionOf, type DeepReadonly, type KubeObject, type ResourceType} from '../../runtime/kube/object.ts';
+import {collectionPath} from '../../runtime/kube/paths.ts';
+import type {Clock} from '../../time/clock.ts';
 import type {ApiAnswer, Call} from './call.ts';
 
 export interface DryRun {

@@ -1,16 +1,16 @@
 /**
  * Finds the account of an API key in a cache of the KeyClaims, which only the operator writes. No request waits for the
  * API server, and it reads no Secret and trusts nothing that a tenant's role may write.
- * It is an authenticator as the messages API requires one (src/messages/access/auth.ts).
+ * It is an authenticator as the messages API requires one (src/apikey/authenticator.ts).
  */
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
 import type {APIKeySpec} from '../api/generated/apikey.ts';
-import type {Clock} from '../base/clock.ts';
 import {Reflector} from '../runtime/cache/reflector.ts';
 import type {ReadonlyStore} from '../runtime/cache/store.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
+import type {Clock} from '../time/clock.ts';
 import {digestOf, isKey} from './format.ts';
 import {KEY_CLAIM, type KeyClaim} from './keyclaim.ts';
 import {endOf, letGoMs} from './validity.ts';
