@@ -6,7 +6,7 @@
  */
 import {Registry} from 'prom-client';
 import {API_VERSION, LABEL} from '../../src/api/names.ts';
-import {KeyWaiters} from '../../src/apikey/key-waiters.ts';
+import {KeyWaiters} from '../../src/operator/apikey/key-waiters.ts';
 import {createPlaces, type Places} from '../../src/operator/caches/places.ts';
 import {createStores} from '../../src/operator/caches/stores.ts';
 import {addControllers} from '../../src/operator/controllers.ts';

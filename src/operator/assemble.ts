@@ -1,7 +1,6 @@
 /** Assembles the operator: caches, controllers, and the DNS scheduler under one manager. */
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import {KeyWaiters} from '../apikey/key-waiters.ts';
 import {createDns, type Verdict} from '../dns/dns.ts';
 import {parseAddress} from '../probe/address.ts';
 import {createProber, type Prober} from '../probe/prober.ts';
@@ -11,6 +10,7 @@ import {createManager, type Manager} from '../runtime/controller/manager.ts';
 import {Refusals} from '../runtime/controller/refusals.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import type {Clock} from '../time/clock.ts';
+import {KeyWaiters} from './apikey/key-waiters.ts';
 import {KnownSince} from './caches/known-since.ts';
 import {watchPauses} from './caches/paused.ts';
 import {createPlaces} from './caches/places.ts';

@@ -121,7 +121,8 @@ function firstColumn(document: string, heading: string): string[] {
 }
 
 test('src/operator/README.md lists the controllers', () => {
-  const names = [...read('src/operator/controllers.ts').matchAll(/\bname: '([\w-]+)'/g)].map(([, name = '']) => name);
+  const code = globSync('src/operator/**/*.ts', {cwd: ROOT}).map(read).join();
+  const names = [...code.matchAll(/\.controller\(\{\s*name: '([\w-]+)'/g)].map(([, name = '']) => name);
   expect(firstColumn(read('src/operator/README.md'), 'Controllers').sort()).toEqual(names.sort());
 });
 

@@ -1,5 +1,5 @@
-import type {KeyWaiters} from '../../apikey/key-waiters.ts';
 import type {ApiAccess, Base} from '../caches/context.ts';
+import type {KeyWaiters} from './key-waiters.ts';
 
 export interface ApiKeyOperator extends Base {
   readonly keyWaiters: KeyWaiters;

@@ -1,10 +1,10 @@
 import {expect, test} from 'vitest';
 import {API_VERSION} from '../../api/names.ts';
 import type {APIKey} from '../../apikey/apikey.ts';
-import {KeyWaiters} from '../../apikey/key-waiters.ts';
 import type {KeyClaim} from '../../apikey/keyclaim.ts';
-import {apiKeyAndWhoShares, holdersOf} from '../caches/keys.ts';
 import {INDEX, type Stores} from '../caches/stores.ts';
+import {apiKeyAndWhoShares, holdersOf} from './controllers.ts';
+import {KeyWaiters} from './key-waiters.ts';
 
 const [OURS, THEIRS] = ['a'.repeat(64), 'b'.repeat(64)];
 const apiKey = (name: string, sha256?: string): APIKey => ({

@@ -1,7 +1,9 @@
 /** Deletes the claim of a host that its account has given up, and of a default host whose Project is gone. */
 import type {Reconcile} from '../../runtime/controller/controller.ts';
+import type {Manager} from '../../runtime/controller/manager.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {self} from '../caches/changes.ts';
 import type {Base} from '../caches/context.ts';
 import {deleteAsRead} from '../caches/fresh.ts';
 import {INDEX} from '../caches/stores.ts';
@@ -16,6 +18,12 @@ import {countsForMs, lastOrderMs} from './order-history.ts';
 const WITHDRAWN_MS = 600_000;
 /** How often to look whether the Project of a default host still exists. */
 const PROJECT_MS = 3_600_000;
+
+export function addReleasedClaimController(manager: Manager, operator: Base): void {
+  manager
+    .controller({name: 'released-claim', reconcile: reconcileReleasedClaim(operator), workers: 1})
+    .watch(operator.stores.claims, self);
+}
 
 /** Keys are hosts. A released claim lingers, blocks nobody, and is deleted once nothing that it records counts. */
 export function reconcileReleasedClaim(operator: Base): Reconcile {

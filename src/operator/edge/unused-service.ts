@@ -1,16 +1,34 @@
 /** Deletes our own Services that no route uses: those of Projects that are gone, and of former ports. */
 import {LABEL} from '../../api/names.ts';
+import type {Delta} from '../../runtime/cache/store.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
+import type {Manager} from '../../runtime/controller/manager.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import {objectKey} from '../../runtime/kube/object.ts';
+import {type KubeObject, objectKey} from '../../runtime/kube/object.ts';
+import {self} from '../caches/changes.ts';
 import {BEHIND_MS} from '../caches/fresh.ts';
-import {INDEX} from '../caches/stores.ts';
+import {INDEX, inNamespace} from '../caches/stores.ts';
 import {routeNameIn} from '../kinds/derived-names.ts';
 import {SERVICE} from '../kinds/kinds.ts';
 import type {EdgeContext, EdgeOperator} from './context.ts';
 
 /** In this time, every replica of the edge has the routes that no longer use a Service. */
 const UNUSED_MS = 60_000;
+
+export function addUnusedServiceController(manager: Manager, operator: EdgeOperator): void {
+  const controller = manager.controller({
+    name: 'unused-service',
+    reconcile: reconcileUnusedService(operator),
+    workers: 1,
+  });
+  for (const {resource, store} of operator.stores.routes) {
+    const used = ({object, old}: Delta<KubeObject>) =>
+      [object, old].flatMap(version =>
+        version ? operator.edge.backends(version).map(name => inNamespace(version, name)) : [],
+      );
+    controller.watch(store, resource === SERVICE ? self : used);
+  }
+}
 
 /** Keys are "namespace/name" of Services. */
 export function reconcileUnusedService(operator: EdgeOperator): Reconcile {

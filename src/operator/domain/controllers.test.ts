@@ -3,10 +3,11 @@ import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {memoryCaches} from '../../../test/support/memory-caches.ts';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {API_VERSION, LABEL} from '../../api/names.ts';
-import type {Base} from './context.ts';
-import {domainsOfProject, domainsOfService, projectsOfService} from './dependents.ts';
-import {createPlaces} from './places.ts';
-import {createStores} from './stores.ts';
+import type {Base} from '../caches/context.ts';
+import {createPlaces} from '../caches/places.ts';
+import {createStores} from '../caches/stores.ts';
+import {projectsOfService} from '../project/controllers.ts';
+import {domainsOfProject, domainsOfService} from './controllers.ts';
 
 const config = operatorConfig();
 

@@ -1,12 +1,11 @@
-/** Which keys a change concerns, and whether it matters at all. Pure. */
+/** Which keys a change concerns, and whether it matters at all, for the controllers of several rooms. */
 import {isDeepStrictEqual} from 'node:util';
 import {LABEL} from '../../api/names.ts';
-import {type APIKey, hashesOf} from '../../apikey/apikey.ts';
-import type {KeyWaiters} from '../../apikey/key-waiters.ts';
-import type {KeyClaim} from '../../apikey/keyclaim.ts';
-import type {Delta} from '../../runtime/cache/store.ts';
+import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
+import type {Controller} from '../../runtime/controller/controller.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {accountId, waitsForPlan} from '../kinds/account.ts';
+import type {EdgeProvider} from '../kinds/edge-provider.ts';
 import type {Project} from '../kinds/kinds.ts';
 import {listedHosts} from '../kinds/project-hosts.ts';
 import {domainKeyOf, INDEX, inNamespace, type Stores} from './stores.ts';
@@ -42,13 +41,18 @@ export function hostKeysOf({domains}: Pick<Stores, 'domains'>, {object, old = ob
  * Its cached metadata has changed, or it is new or being deleted: the cache keeps only labels and annotations that we
  * read.
  */
-export function isRelabeled({type, object, old}: Delta<KubeObject>): boolean {
+function isRelabeled({type, object, old}: Delta<KubeObject>): boolean {
   const {labels, annotations, deletionTimestamp} = object.metadata;
   return (
     type !== 'updated' ||
     old?.metadata.deletionTimestamp !== deletionTimestamp ||
     !isDeepStrictEqual([old?.metadata.labels, old?.metadata.annotations], [labels, annotations])
   );
+}
+
+/** The objects of a namespace of which something has changed that we read. */
+export function withinRelabeled(store: ReadonlyStore<KubeObject>, delta: Delta<KubeObject>): string[] {
+  return isRelabeled(delta) ? store.byIndex(INDEX.namespace, delta.object.metadata.name).map(keyOf) : [];
 }
 
 /** The new account must claim the hosts of the namespace again. */
@@ -67,7 +71,21 @@ export function changesContent({type, object, old}: Delta<KubeObject>): boolean 
   return type !== 'updated' || !isDeepStrictEqual(now, before);
 }
 
-export function projectKeysOf({object, old}: Delta<KubeObject>): string[] {
+/** All of them, if a change of the platform's edge may change what it can serve. */
+export function watchPlatform(
+  controller: Controller,
+  {stores, edge}: {readonly stores: Pick<Stores, 'platform'>; readonly edge: Pick<EdgeProvider, 'reads'>},
+  all: ReadonlyStore<KubeObject>,
+): void {
+  for (const store of stores.platform.stores) {
+    controller.watch(store, delta =>
+      edge.reads(delta.object) && changesContent(delta) ? Iterator.from(all.list()).map(keyOf) : [],
+    );
+  }
+}
+
+/** The Projects whose default host the object belongs to, now and before. */
+export function labeledProjectsOf({object, old}: Delta<KubeObject>): string[] {
   return [object, old].flatMap(version => {
     const project = version?.metadata.labels?.[LABEL.project];
     return version && project !== undefined ? [inNamespace(version, project)] : [];
@@ -85,25 +103,4 @@ export function backendProjectsOf({object, old}: Delta<KubeObject>): string[] {
 /** The Domain that owns the object, and the one that owned it before a change of the annotation. */
 export function domainKeysOf({object, old}: Delta<KubeObject>): string[] {
   return [object, old].flatMap(version => (version && domainKeyOf(version)) ?? []);
-}
-
-/** The APIKeys of the record, now and before, and, if its key may have become free, those that were refused that key. */
-export function holdersOf(waiters: KeyWaiters, {type, object, old}: Delta<KeyClaim>): Set<string> {
-  if (type === 'added') return new Set(); // the reconcile of its APIKey added it
-  const holders = [object, old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.spec.name}`] : []));
-  const isFreed = type === 'deleted' || object.spec.releasedAt !== undefined;
-  return new Set([...holders, ...(isFreed ? waiters.of(object.metadata.name) : [])]);
-}
-
-/** The APIKey and, if it shows other keys than before, those that show the same one, or were refused one of them. */
-export function apiKeyAndWhoShares(
-  {apiKeys}: Stores,
-  waiters: KeyWaiters,
-  {type, object, old}: Delta<APIKey>,
-): Set<string> {
-  const [now, before] = [hashesOf(object), old ? hashesOf(old) : []];
-  const shown = type === 'deleted' ? [] : now.filter(hash => !before.includes(hash));
-  const freed = type === 'deleted' ? now : before.filter(hash => !now.includes(hash));
-  const others = shown.flatMap(hash => apiKeys.byIndex(INDEX.sha256, hash));
-  return new Set([...[object, ...others].map(keyOf), ...freed.flatMap(hash => waiters.of(hash))]);
 }
