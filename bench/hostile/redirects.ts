@@ -1,5 +1,5 @@
 /** Chains of redirects that a tenant created manually. */
-import {followRedirects, type Hop} from '../../src/operator/domain/redirect-chain.ts';
+import {followRedirects, type Hop} from '../../src/operator/domain/redirects.ts';
 import {measure, print} from './table.ts';
 
 export function bench(): void {

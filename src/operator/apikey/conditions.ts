@@ -1,7 +1,7 @@
 /** Every condition of an APIKey, with its closed set of reasons and a message that says who must do what next. */
 import {conditionBuilders, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import {explainRefusal, explainRetrying} from '../kinds/write-conditions.ts';
+import {explainRefusal, explainRetrying} from '../kinds/steps.ts';
 
 type ApiKeyConditionType = 'Active' | 'Ready' | 'Reconciling' | 'Stalled';
 

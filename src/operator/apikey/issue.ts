@@ -9,7 +9,7 @@ import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/
 import {type BackoffPolicy, backoffMs} from '../../time/backoff.ts';
 import {routeNameIn} from '../kinds/derived-names.ts';
 import {SECRET} from '../kinds/kinds.ts';
-import {conditionAfter} from '../kinds/write-conditions.ts';
+import {conditionAfter} from '../kinds/steps.ts';
 import {type ApiKeyCondition, KeyReady} from './conditions.ts';
 import type {FoundSecret, KeySecrets} from './read-secret.ts';
 import {

@@ -10,7 +10,7 @@ import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {heldBack, isPausedNamespace} from '../caches/paused.ts';
 import {INDEX} from '../caches/stores.ts';
 import {type Account, accountOf} from '../kinds/account.ts';
-import {PausedError} from '../kinds/write-conditions.ts';
+import {PausedError} from '../kinds/steps.ts';
 import {claimKeys} from './claim.ts';
 import {KeyReady} from './conditions.ts';
 import type {ApiKeyOperator} from './context.ts';

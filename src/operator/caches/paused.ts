@@ -6,7 +6,7 @@ import type {Registry} from 'prom-client';
 import {metricsIn} from '../../operations/metrics.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {hasPause} from '../kinds/account.ts';
-import {PausedError} from '../kinds/write-conditions.ts';
+import {PausedError} from '../kinds/steps.ts';
 import type {ApiAccess, Base} from './context.ts';
 import {listing} from './listing.ts';
 import {INDEX, type Stores} from './stores.ts';

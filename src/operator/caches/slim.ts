@@ -10,9 +10,8 @@ import type {OperatorConfig} from '../config/config.ts';
 import {isDecided, isInProgress, isOurs} from '../kinds/certificate-request.ts';
 import {MAX_CHARACTERS} from '../kinds/csr.ts';
 import {routeNameIn} from '../kinds/derived-names.ts';
-import {issuerProblem} from '../kinds/issuer-rules.ts';
+import {issuerProblem, orderedNames, solvesByDns} from '../kinds/issuers.ts';
 import type {Certificate, CertificateRequest, Issuer, Service, ServicePort} from '../kinds/kinds.ts';
-import {orderedNames, solvesByDns} from '../kinds/refused-renewals.ts';
 
 const LABELS: ReadonlySet<string> = new Set<string>(Object.values(LABEL));
 /** Our own, those on routes that the edge reads, and those in which cert-manager records the names in a Secret. */

@@ -11,7 +11,7 @@ import {accountId, hasPause, waitsForPlan} from '../kinds/account.ts';
 import {isInProgress, isSettled, requestedHost} from '../kinds/certificate-request.ts';
 import {type DerivedNames, routeNameIn} from '../kinds/derived-names.ts';
 import type {EdgeProvider, PlatformKind, PlatformReader} from '../kinds/edge-provider.ts';
-import {acmeIssuerOf, issuerOf} from '../kinds/issuer-ref.ts';
+import {acmeIssuerOf, issuerOf} from '../kinds/issuers.ts';
 import * as kinds from '../kinds/kinds.ts';
 import {listedHosts} from '../kinds/project-hosts.ts';
 import {

@@ -15,7 +15,7 @@ import type {KnownSince} from '../caches/known-since.ts';
 import {isPausedHost, isPausedNamespace} from '../caches/paused.ts';
 import {isDecided, isOurs, isWithdrawable, requestedHost} from '../kinds/certificate-request.ts';
 import {CERTIFICATE_REQUEST, type CertificateRequest} from '../kinds/kinds.ts';
-import {explainRefusal} from '../kinds/write-conditions.ts';
+import {explainRefusal} from '../kinds/steps.ts';
 import {type Decision, decide} from './decide.ts';
 import {decideFreshly} from './decide-freshly.ts';
 

@@ -10,7 +10,7 @@ import {judgedIssuer} from '../caches/slim.ts';
 import {INDEX} from '../caches/stores.ts';
 import {requestedHost} from '../kinds/certificate-request.ts';
 import {routeKeyOf, routeName} from '../kinds/derived-names.ts';
-import {issuerOf} from '../kinds/issuer-ref.ts';
+import {issuerOf} from '../kinds/issuers.ts';
 import {
   type CachedProject,
   CERTIFICATE,

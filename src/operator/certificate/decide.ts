@@ -11,7 +11,7 @@ import type {IssuerRef} from '../config/config.ts';
 import {accountOf, holderOf} from '../kinds/account.ts';
 import {requestedAttribute, requestedHost, requestedServices} from '../kinds/certificate-request.ts';
 import {routeKeyOf} from '../kinds/derived-names.ts';
-import {issuerOf} from '../kinds/issuer-ref.ts';
+import {issuerOf} from '../kinds/issuers.ts';
 import type {CertificateRequest} from '../kinds/kinds.ts';
 
 export interface Decision {

@@ -7,7 +7,7 @@ import {metricsIn} from '../../operations/metrics.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Stores} from '../caches/stores.ts';
 import type {OperatorConfig} from '../config/config.ts';
-import {acmeIssuerOf, issuerOf} from '../kinds/issuer-ref.ts';
+import {acmeIssuerOf, issuerOf} from '../kinds/issuers.ts';
 import type {ACMEIssuer, Issuer} from '../kinds/kinds.ts';
 import type {CertManager} from './cert-manager.ts';
 

@@ -4,8 +4,8 @@ import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import type {Clock} from '../../time/clock.ts';
 import type {Stores} from '../caches/stores.ts';
 import type {OperatorConfig} from '../config/config.ts';
+import {isRenewalRefused} from '../kinds/issuers.ts';
 import type {Certificate} from '../kinds/kinds.ts';
-import {isRenewalRefused} from '../kinds/refused-renewals.ts';
 
 interface Parts {
   readonly config: Pick<OperatorConfig, 'admission' | 'certificates' | 'platform'>;

@@ -4,7 +4,9 @@
  * https://letsencrypt.org/docs/rate-limits/
  */
 import type {ACMEIssuerSpec} from '../../api/generated/acmeissuer.ts';
+import {registrableDomain} from '../../dns/dns.ts';
 import {isFairShare} from '../../fairness/fair-queue.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {Heap} from '../../time/heap.ts';
 
 /** With the defaults of the CRD. */
@@ -235,4 +237,33 @@ function append(times: Map<string, number[]>, key: string, atMs: number): void {
   const known = times.get(key);
   if (known) known.push(atMs);
   else times.set(key, [atMs]);
+}
+
+/** The API server fills in the defaults of the CRD. */
+export function limitsOf({limits}: DeepReadonly<ACMEIssuerSpec>): CaLimits {
+  return limits as CaLimits;
+}
+
+/** The limit that a host waits for, as a clause that follows a colon. */
+export function explainShortage(shortage: Shortage, host: string, limits: CaLimits): string {
+  const {orders, windowSeconds, newHostsPerDomain, domainWindowSeconds, ordersPerHost, hostWindowSeconds} = limits;
+  switch (shortage) {
+    case 'orders':
+      return `the platform's limit at the certificate authority is ${orders} orders in ${spoken(windowSeconds)}, shared by all tenants.`;
+    case 'domain':
+      return `the limit for ${registrableDomain(host) ?? host} is ${newHostsPerDomain} new hosts in ${spoken(domainWindowSeconds)}, across all accounts.`;
+    case 'host':
+      return `the limit for one host is ${ordersPerHost} orders in ${spoken(hostWindowSeconds)}.`;
+  }
+}
+
+const UNITS = [
+  [86_400, 'days'],
+  [3600, 'hours'],
+  [60, 'minutes'],
+] as const;
+
+function spoken(seconds: number): string {
+  const unit = UNITS.find(([length]) => seconds >= 2 * length && seconds % length === 0);
+  return unit ? `${seconds / unit[0]} ${unit[1]}` : `${seconds} seconds`;
 }

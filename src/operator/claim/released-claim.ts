@@ -8,8 +8,8 @@ import type {Base} from '../caches/context.ts';
 import {deleteAsRead} from '../caches/fresh.ts';
 import {INDEX} from '../caches/stores.ts';
 import {DOMAIN_CLAIM, type DomainClaim} from '../kinds/kinds.ts';
-import {limitsOf} from './ca-limits.ts';
 import {countsForMs, lastOrderMs} from './order-history.ts';
+import {limitsOf} from './order-windows.ts';
 
 /**
  * In this time, what was approved for a released host is withdrawn. A claim that records nothing else is not needed any

@@ -10,7 +10,7 @@ import {type CachedProject, DOMAIN, type Project} from '../kinds/kinds.ts';
 import {DEFAULT_REDIRECT_STATUS, desiredDomain, isManaged, listedHost} from '../kinds/project-hosts.ts';
 import {Accepted, type DomainCondition} from './conditions.ts';
 import type {DomainOperator} from './context.ts';
-import {MAX_REDIRECTS, redirectEnd} from './redirect-chain.ts';
+import {MAX_REDIRECTS, redirectEnd} from './redirects.ts';
 import type {DomainView} from './view.ts';
 
 export function accept(operator: DomainOperator, view: DomainView): DomainCondition {

@@ -3,7 +3,7 @@
  * state without the write. They rethrow everything except refusals, outages, and pauses.
  */
 import {classifyFailure} from '../../runtime/kube/errors.ts';
-import {conditionAfter, lastCondition} from '../kinds/write-conditions.ts';
+import {conditionAfter, lastCondition} from '../kinds/steps.ts';
 import {type ClaimResult, isLost} from './claim.ts';
 import {CertificateReady, Claimed, type DomainCondition, Routed, type StepResult} from './conditions.ts';
 import {type CertificateResult, hasUsableCertificate} from './held-certificate.ts';

@@ -1,5 +1,5 @@
 import {beforeEach, expect, test} from 'vitest';
-import {explainShortage} from '../issuer/explain-shortage.ts';
+import {explainShortage} from '../claim/order-windows.ts';
 import {OrderSchedule} from '../issuer/order-schedule.ts';
 import type {ACMEIssuer} from '../kinds/kinds.ts';
 import {awaitOrder} from './certificate-waits.ts';

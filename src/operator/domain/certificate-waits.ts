@@ -5,9 +5,8 @@
 import {timestamp} from '../../api/conditions.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {pausedUntilMs} from '../certificate/certificate.ts';
-import {limitsOf} from '../claim/ca-limits.ts';
-import {explainShortage} from '../issuer/explain-shortage.ts';
-import {acmeIssuerOf} from '../kinds/issuer-ref.ts';
+import {explainShortage, limitsOf} from '../claim/order-windows.ts';
+import {acmeIssuerOf} from '../kinds/issuers.ts';
 import type {Certificate} from '../kinds/kinds.ts';
 import {CertificateReady} from './conditions.ts';
 import type {DomainOperator} from './context.ts';

@@ -19,10 +19,10 @@ import {type Issuance, lastProblem, withoutDelay} from '../claim/issuance-record
 import {lastOrderMs} from '../claim/order-history.ts';
 import {type Contest, contestOf} from '../edge/publish.ts';
 import {routeName} from '../kinds/derived-names.ts';
-import {acmeIssuerOf, issuerOf, keptIssuer} from '../kinds/issuer-ref.ts';
+import {acmeIssuerOf, issuerOf, keptIssuer} from '../kinds/issuers.ts';
 import {CERTIFICATE, type Certificate, DOMAIN_CLAIM} from '../kinds/kinds.ts';
 import {ownerOf} from '../kinds/owner.ts';
-import {earliest} from '../kinds/wake.ts';
+import {earliest} from '../kinds/steps.ts';
 import {awaitNextAttempt, awaitOrder, isRequested} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {CertificateReady, type DomainCondition, REVERIFY} from './conditions.ts';

@@ -9,7 +9,7 @@ import {shellWord} from '../../operations/untrusted-text.ts';
 import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 import type {DesiredDomain} from '../kinds/project-hosts.ts';
-import {explainPause, explainRefusal, explainRetrying} from '../kinds/write-conditions.ts';
+import {explainPause, explainRefusal, explainRetrying} from '../kinds/steps.ts';
 import {DOMAIN_REASONS, type DomainConditionType} from './reasons.ts';
 
 export type DomainCondition = DecidedCondition<DomainConditionType> & {reason: string};

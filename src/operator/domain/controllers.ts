@@ -18,7 +18,7 @@ import {ANY_NAMESPACE, domainKeyOf, INDEX, type Stores} from '../caches/stores.t
 import type {ACMEIssuer} from '../kinds/kinds.ts';
 import type {DomainOperator} from './context.ts';
 import {reconcileDomain} from './reconcile.ts';
-import {mattersToRedirects, withRedirectsTo} from './redirects-to.ts';
+import {mattersToRedirects, withRedirectsTo} from './redirects.ts';
 
 export function addDomainController(manager: Manager, operator: DomainOperator): Controller {
   const {stores, scheduler, prober, orderSchedule, outdated, domainRefusals, config} = operator;

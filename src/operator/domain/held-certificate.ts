@@ -8,7 +8,7 @@ import {
   type HeldCertificate,
   heldCertificate,
 } from '../certificate/certificate.ts';
-import {earliest} from '../kinds/wake.ts';
+import {earliest} from '../kinds/steps.ts';
 import {CertificateReady, type DomainCondition, type StepResult} from './conditions.ts';
 import {before, type DomainView} from './view.ts';
 

@@ -1,7 +1,7 @@
 /** Whether the edge answers for the host, from the verdicts that the prober keeps; never waits for the edge. */
 
 import {PROBE_PATH} from '../kinds/edge-provider.ts';
-import {issuerOf} from '../kinds/issuer-ref.ts';
+import {issuerOf} from '../kinds/issuers.ts';
 import {Probed, type StepResult} from './conditions.ts';
 import type {DomainOperator} from './context.ts';
 import type {RouteResult} from './route.ts';

@@ -10,7 +10,7 @@ import {listing} from '../caches/listing.ts';
 import {heldBack} from '../caches/paused.ts';
 import {isEnding} from '../caches/stores.ts';
 import {desiredDomain, isManaged} from '../kinds/project-hosts.ts';
-import {earliest, outcomeOf} from '../kinds/wake.ts';
+import {earliest, outcomeOf} from '../kinds/steps.ts';
 import {accept} from './accept.ts';
 import {failedCertificate, failedClaim, failedRemoval, failedRoute} from './after-failed-write.ts';
 import {certify} from './certify.ts';

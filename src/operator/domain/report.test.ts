@@ -2,7 +2,7 @@ import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
 import type {ObjectKey} from '../../runtime/kube/object.ts';
-import {PausedError} from '../kinds/write-conditions.ts';
+import {PausedError} from '../kinds/steps.ts';
 import {Accepted, CaaAllowed, CertificateReady, Claimed, DnsVerified, Probed, Routed} from './conditions.ts';
 import type {DomainContext} from './context.ts';
 import {type Decided, Reporter} from './report.ts';

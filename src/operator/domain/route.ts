@@ -9,12 +9,12 @@ import type {Backend, HostRoute} from '../kinds/edge-provider.ts';
 import type {Project} from '../kinds/kinds.ts';
 import {ownerOf} from '../kinds/owner.ts';
 import {DEFAULT_REDIRECT_STATUS} from '../kinds/project-hosts.ts';
-import {lastCondition} from '../kinds/write-conditions.ts';
+import {lastCondition} from '../kinds/steps.ts';
 import type {ClaimResult} from './claim.ts';
 import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
 import type {DomainContext, DomainOperator} from './context.ts';
 import type {CertificateResult} from './held-certificate.ts';
-import {redirectEnd} from './redirect-chain.ts';
+import {redirectEnd} from './redirects.ts';
 import {dropOtherRoutes} from './unpublish.ts';
 import {before, type DomainView, proofOf} from './view.ts';
 

@@ -9,7 +9,7 @@ import {publishedRoute} from '../edge/route-objects.ts';
 import {type Account, accountOf, type HostHolder, holderOf} from '../kinds/account.ts';
 import {routeKeyOf} from '../kinds/derived-names.ts';
 import type {PublishedRoute} from '../kinds/edge-provider.ts';
-import {acmeIssuerOf, keptIssuer} from '../kinds/issuer-ref.ts';
+import {acmeIssuerOf, keptIssuer} from '../kinds/issuers.ts';
 import type {CachedProject, Certificate, Domain, DomainClaim, RequiredRecord} from '../kinds/kinds.ts';
 import type {DesiredDomain} from '../kinds/project-hosts.ts';
 import type {DomainOperator} from './context.ts';

@@ -8,7 +8,7 @@ import {deleteJudged} from '../caches/fresh.ts';
 import {INDEX, type RouteStore, type Stores} from '../caches/stores.ts';
 import type {HostRoute, RouteObject, RouteVerdict} from '../kinds/edge-provider.ts';
 import {SERVICE} from '../kinds/kinds.ts';
-import {earliest} from '../kinds/wake.ts';
+import {earliest} from '../kinds/steps.ts';
 import type {EdgeContext, EdgeOperator} from './context.ts';
 
 /** `routeKey`: "namespace/np-…". All objects of a route are found by their names, which nobody can edit. */

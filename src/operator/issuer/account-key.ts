@@ -7,7 +7,7 @@ import {thumbprintOf} from '../../acme/identifiers.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after} from '../../runtime/controller/outcome.ts';
 import {type KubeObject, type ResourceType, resourceType} from '../../runtime/kube/object.ts';
-import {acmeIssuersOf} from '../kinds/issuer-ref.ts';
+import {acmeIssuersOf} from '../kinds/issuers.ts';
 import {SECRET} from '../kinds/kinds.ts';
 import type {IssuerContext, IssuerOperator} from './context.ts';
 

@@ -3,7 +3,7 @@ import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {changesAccount, inside, self} from '../caches/changes.ts';
 import {INDEX} from '../caches/stores.ts';
 import {routeKeyOf} from '../kinds/derived-names.ts';
-import {acmeIssuerOf, acmeIssuersOf} from '../kinds/issuer-ref.ts';
+import {acmeIssuerOf, acmeIssuersOf} from '../kinds/issuers.ts';
 import type {Certificate, DomainClaim} from '../kinds/kinds.ts';
 import {reconcileAccountKey} from './account-key.ts';
 import type {IssuerOperator} from './context.ts';

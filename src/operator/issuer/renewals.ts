@@ -12,7 +12,7 @@ import {after, done} from '../../runtime/controller/outcome.ts';
 import {TtlCache} from '../../time/ttl-cache.ts';
 import {freshAttemptStatus} from '../certificate/certificate.ts';
 import {isOfHolder} from '../claim/issuance-record.ts';
-import {acmeIssuerOf} from '../kinds/issuer-ref.ts';
+import {acmeIssuerOf} from '../kinds/issuers.ts';
 import {CERTIFICATE} from '../kinds/kinds.ts';
 import type {IssuerOperator} from './context.ts';
 

@@ -15,11 +15,11 @@ import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {type BackoffPolicy, backoffMs} from '../../time/backoff.ts';
 import {readFresh} from '../caches/fresh.ts';
 import {decideFreshly} from '../certificate/decide-freshly.ts';
-import {limitsOf} from '../claim/ca-limits.ts';
-import {abandoned, failed, isAdmitted, issued, placed, placedOrder} from '../claim/issuance-record.ts';
+import {abandoned, failed, isAdmitted, issued, placed, placedOrder, retryAtMs} from '../claim/issuance-record.ts';
 import {lastOrderMs} from '../claim/order-history.ts';
+import {limitsOf} from '../claim/order-windows.ts';
 import {requestedHost} from '../kinds/certificate-request.ts';
-import {acmeIssuerOf} from '../kinds/issuer-ref.ts';
+import {acmeIssuerOf} from '../kinds/issuers.ts';
 import {
   type ACMEIssuer,
   CERTIFICATE_REQUEST,
@@ -30,7 +30,6 @@ import {
 import type {CaAccount} from './accounts.ts';
 import type {IssuerContext, IssuerOperator} from './context.ts';
 import {csrOf, problemOfChain} from './issued-certificate.ts';
-import {retryAtMs} from './retries.ts';
 
 /** How often to look at an order that the CA is working on, if the CA does not say. */
 const POLL: BackoffPolicy = {initialMs: 250, maxMs: 5_000, factor: 1.5, jitter: 0};

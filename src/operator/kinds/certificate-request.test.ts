@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import type {OperatorConfig} from '../config/config.ts';
 import {isOurs} from './certificate-request.ts';
-import {acmeIssuerOf} from './issuer-ref.ts';
+import {acmeIssuerOf} from './issuers.ts';
 
 const ISSUER = {name: 'ca', kind: 'ClusterIssuer', group: 'cert-manager.io'};
 const OURS = {name: 'ca', kind: 'ACMEIssuer', group: 'nameplate.dev'};

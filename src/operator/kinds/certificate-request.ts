@@ -3,7 +3,7 @@ import {GROUP} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {OperatorConfig} from '../config/config.ts';
 import {type RequestedNames, requestedNames} from './csr.ts';
-import {issuerOf} from './issuer-ref.ts';
+import {issuerOf} from './issuers.ts';
 import type {CertificateRequest} from './kinds.ts';
 
 type Request = DeepReadonly<CertificateRequest>;

@@ -1,8 +1,7 @@
 import {expect, test} from 'vitest';
 import {hostileRequests, pemOf, requestFor} from '../../../test/integration/approval/hostile-csr.ts';
 import {signingRequest} from '../../../test/integration/approval/signing-request.ts';
-import {requestedNames} from './csr.ts';
-import {MAX_ELEMENTS} from './der.ts';
+import {MAX_ELEMENTS, requestedNames} from './csr.ts';
 
 test.each([
   {request: {names: ['DNS:a.test']}, dnsNames: ['a.test'], others: false},

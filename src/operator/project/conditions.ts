@@ -1,7 +1,7 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
 import {conditionBuilders, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
 import {explainNoBackend, NO_BACKEND_REASONS, type NoBackend} from '../edge/backend.ts';
-import {explainPause, explainRefusal, explainRetrying} from '../kinds/write-conditions.ts';
+import {explainPause, explainRefusal, explainRetrying} from '../kinds/steps.ts';
 
 type Type = keyof typeof PROJECT_REASONS | 'Reconciling' | 'Stalled';
 

@@ -21,9 +21,9 @@ import {
 } from '../certificate/certificate.ts';
 import {type Issuance, lastProblem} from '../claim/issuance-record.ts';
 import {contestOf, deleteRoutes, routeObjects} from '../edge/publish.ts';
-import {acmeIssuerOf, keptIssuer} from '../kinds/issuer-ref.ts';
+import {acmeIssuerOf, keptIssuer} from '../kinds/issuers.ts';
 import {CERTIFICATE, type Certificate, SECRET} from '../kinds/kinds.ts';
-import {earliest} from '../kinds/wake.ts';
+import {earliest} from '../kinds/steps.ts';
 import {ProjectReady} from './conditions.ts';
 import type {ProjectContext} from './context.ts';
 

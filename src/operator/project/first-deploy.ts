@@ -7,7 +7,7 @@ import {ANNOTATION} from '../../api/names.ts';
 import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, keyOf, objectKey} from '../../runtime/kube/object.ts';
 import {type CachedProject, ENDPOINT_SLICE, PROJECT, type Project} from '../kinds/kinds.ts';
-import {PausedError} from '../kinds/write-conditions.ts';
+import {PausedError} from '../kinds/steps.ts';
 import type {ProjectContext} from './context.ts';
 
 /** A tenant may write any number of slices. By default, each has at most 100 pods. */

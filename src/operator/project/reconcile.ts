@@ -9,7 +9,7 @@ import {whenConfirmed} from '../caches/fresh.ts';
 import {heldBack, isPausedProject} from '../caches/paused.ts';
 import {isEnding} from '../caches/stores.ts';
 import {PROJECT, type Project} from '../kinds/kinds.ts';
-import {earliest, outcomeOf} from '../kinds/wake.ts';
+import {earliest, outcomeOf} from '../kinds/steps.ts';
 import type {ProjectContext, ProjectOperator} from './context.ts';
 import {failedPublication, publishDefaultHost, unpublishDefaultHost} from './default-host.ts';
 import {FirstDeploys, failedDeploy} from './first-deploy.ts';

@@ -1,8 +1,7 @@
 /** Random mutations of certificate requests from OpenSSL and from attackers. SOAK=1 runs a hundred times as many. */
 import {randomInt} from 'node:crypto';
 import {expect, test} from 'vitest';
-import {requestedNames} from '../../../src/operator/kinds/csr.ts';
-import {MAX_ELEMENTS} from '../../../src/operator/kinds/der.ts';
+import {MAX_ELEMENTS, requestedNames} from '../../../src/operator/kinds/csr.ts';
 import {mutate, pick, seededRandom} from '../dns/mutate.ts';
 import {hostileRequests, pemOf, requestFor} from './hostile-csr.ts';
 import {signingRequest} from './signing-request.ts';

@@ -2,7 +2,7 @@
 import {expect, test} from 'vitest';
 import {LISTED_SERVER} from '../../../test/integration/admission/challenges.ts';
 import {issuanceAttacks, issuanceDeeds} from '../../../test/integration/admission/issuance.rows.ts';
-import {issuerProblem} from './issuer-rules.ts';
+import {issuerProblem} from './issuers.ts';
 import type {Issuer} from './kinds.ts';
 
 const isIssuer = ({object}: {readonly object: {readonly kind: string}}) => object.kind === 'Issuer';
