@@ -7,7 +7,6 @@ import {createProber, type Prober} from '../probe/prober.ts';
 import {Corrections} from '../runtime/apply/corrections.ts';
 import {StringPool} from '../runtime/cache/string-pool.ts';
 import {createManager, type Manager} from '../runtime/controller/manager.ts';
-import {Refusals} from '../runtime/controller/refusals.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import type {Clock} from '../time/clock.ts';
 import {KeyWaiters} from './apikey/key-waiters.ts';
@@ -104,7 +103,6 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     earlyRenewals: new Set(),
     namespace,
     outdated: new Outdated(clock),
-    domainRefusals: new Refusals(),
     keyWaiters: new KeyWaiters(),
     corrections: new Corrections(clock),
     edge,

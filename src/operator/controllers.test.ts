@@ -39,19 +39,11 @@ function controllers(fill: (put: Put) => void = () => undefined) {
   const manager = {...caches.manager, controller} as unknown as Manager;
   const edge = {resources: [], platformKinds: [], backends: () => [], emptied: () => undefined};
   const stores = createStores(manager, config, {defaultHost: () => ''}, edge);
-  const sources = [
-    'scheduler',
-    'prober',
-    'orderSchedule',
-    'outdated',
-    'domainRefusals',
-    'recordRefusals',
-    'certManager',
-  ];
+  const sources = ['scheduler', 'prober', 'orderSchedule', 'outdated', 'certManager'];
   const parts = {
     ...{config, stores, edge, places: createPlaces(stores, config, new ManualClock())},
     ...Object.fromEntries(
-      sources.map(name => [name, {subscribe: () => undefined, of: (reconcile: unknown) => reconcile}]),
+      sources.map(name => [name, {subscribe: () => undefined, observing: (reconcile: unknown) => reconcile}]),
     ),
   };
   let version = 0;

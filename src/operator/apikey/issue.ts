@@ -9,7 +9,7 @@ import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/
 import {type BackoffPolicy, backoffMs} from '../../time/backoff.ts';
 import {routeNameIn} from '../kinds/derived-names.ts';
 import {SECRET} from '../kinds/kinds.ts';
-import {conditionAfter} from '../kinds/steps.ts';
+import {type Step, stepAfter} from '../kinds/steps.ts';
 import {type ApiKeyCondition, KeyReady} from './conditions.ts';
 import type {FoundSecret, KeySecrets} from './read-secret.ts';
 import {
@@ -30,21 +30,11 @@ import {deleteSecret} from './sweep.ts';
  */
 const CONFLICT_RETRY: BackoffPolicy = {initialMs: 10_000, maxMs: 900_000, factor: 2, jitter: 0.5};
 
-export type Issue =
-  | {readonly kind: 'issued'; readonly key: IssuedKey; readonly failed?: FailedWrite}
-  /** There is no key, and the spec requires none. */
-  | {readonly kind: 'none'}
-  | {
-      readonly kind: 'failed';
-      readonly condition: ApiKeyCondition;
-      readonly wakeAtMs?: number;
-      readonly failure?: unknown;
-    };
-
-/** The key stays as it is: its replacement was not written. */
-interface FailedWrite {
-  readonly condition: ApiKeyCondition;
-  readonly failure: unknown;
+export interface Issue {
+  /** Undefined if there is none. */
+  readonly key?: IssuedKey;
+  /** Why there is no key, or why its replacement was not written; undefined also if the spec requires none. */
+  readonly obstacle?: Step<ApiKeyCondition>;
 }
 
 interface IssueContext {
@@ -72,7 +62,7 @@ export async function issueKey(context: IssueContext): Promise<Issue> {
   switch (found.standing) {
     case 'foreign': {
       const wakeAtMs = nowMs + backoffMs(CONFLICT_RETRY, conflicts + 1, Math.random);
-      return {kind: 'failed', condition: KeyReady.secretConflict(secretNameOf(apiKey)), wakeAtMs};
+      return {obstacle: {condition: KeyReady.secretConflict(secretNameOf(apiKey)), wakeAtMs}};
     }
     case 'leftover':
       await deleteSecret(found.secret, client, signal);
@@ -84,29 +74,29 @@ export async function issueKey(context: IssueContext): Promise<Issue> {
 
 /** Created, never applied: a Secret that was created meanwhile is not overwritten. */
 async function createKey({apiKey, ended, keepsFailing, building, signal}: IssueContext): Promise<Issue> {
-  if (ended) return {kind: 'none'};
+  if (ended) return {};
   const name = secretNameOf(apiKey);
   // A tenant may not write Secrets of such names, and the operator must not do so for it.
-  if (routeNameIn(name) !== undefined) return {kind: 'failed', condition: KeyReady.secretNameReserved(name)};
+  if (routeNameIn(name) !== undefined) return {obstacle: {condition: KeyReady.secretNameReserved(name)}};
   const key = mintKey(randomBytes);
   const secret = buildSecret(apiKey, key);
   try {
     await building.create(SECRET, secret, {signal});
   } catch (error) {
-    return {kind: 'failed', ...failedWrite(error, {name, key, works: false, keepsFailing})};
+    return {obstacle: failedWrite(error, {name, key, works: false, keepsFailing})};
   }
   return issued(secret, apiKey);
 }
 
 async function keepKey(context: IssueContext, {secret, key: found}: FoundSecret): Promise<Issue> {
   const {apiKey, ended, client, signal, nowMs} = context;
-  if (!found) return {kind: 'failed', condition: KeyReady.secretInvalid(secret.metadata.name)};
+  if (!found) return {obstacle: {condition: KeyReady.secretInvalid(secret.metadata.name)}};
   const request = rotateRequestOf(apiKey);
   if (request && request !== found.handledRequest && !ended) return await rotateKey(context, secret, found);
-  if (!found.previous || !isOverlapOver(apiKey, found.previous.validUntil, nowMs)) return {kind: 'issued', key: found};
+  if (!found.previous || !isOverlapOver(apiKey, found.previous.validUntil, nowMs)) return {key: found};
   await client.patch(SECRET, objectKey(secret), END_OF_OVERLAP, {signal, metadataOnly: true});
   const {previous: _, ...key} = found;
-  return {kind: 'issued', key};
+  return {key};
 }
 
 async function rotateKey(context: IssueContext, secret: DeepReadonly<KubeObject>, found: IssuedKey): Promise<Issue> {
@@ -117,15 +107,14 @@ async function rotateKey(context: IssueContext, secret: DeepReadonly<KubeObject>
     const {metadata} = await building.patch(SECRET, objectKey(secret), patch, {signal, metadataOnly: true});
     return issued({metadata, data: patch.data}, apiKey);
   } catch (error) {
-    const failed = failedWrite(error, {name: secret.metadata.name, key, works: true, keepsFailing});
-    return {kind: 'issued', key: found, failed};
+    return {key: found, obstacle: failedWrite(error, {name: secret.metadata.name, key, works: true, keepsFailing})};
   }
 }
 
 function issued(secret: Pick<DeepReadonly<KeySecret>, 'metadata' | 'data'>, {metadata}: DeepReadonly<APIKey>): Issue {
   const key = readKey(secret);
   if (!key) throw new Error(`APIKey ${metadata.namespace}/${metadata.name}: what was minted is no key`);
-  return {kind: 'issued', key};
+  return {key};
 }
 
 interface Attempt {
@@ -135,9 +124,9 @@ interface Attempt {
   readonly keepsFailing: boolean;
 }
 
-function failedWrite(error: unknown, {name, key, works, keepsFailing}: Attempt): FailedWrite {
+function failedWrite(error: unknown, {name, key, works, keepsFailing}: Attempt): Step<ApiKeyCondition> {
   const failure = error instanceof ApiError ? error.redacted(message => withoutKey(message, key)) : error;
-  const condition = conditionAfter<ApiKeyCondition>(failure, {
+  return stepAfter<ApiKeyCondition>(failure, {
     works,
     keepsFailing,
     last: undefined,
@@ -145,7 +134,6 @@ function failedWrite(error: unknown, {name, key, works, keepsFailing}: Attempt):
     retrying: message => KeyReady.retrying(name, message),
     paused: () => KeyReady.paused(name, works),
   });
-  return {condition, failure};
 }
 
 /** A webhook or a policy may quote the key in its message, which the status and the log show. */

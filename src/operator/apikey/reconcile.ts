@@ -5,12 +5,12 @@ import {API_KEY, type APIKey} from '../../apikey/apikey.ts';
 import {endOf} from '../../apikey/validity.ts';
 import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
-import {after, done, type Outcome, retry} from '../../runtime/controller/outcome.ts';
+import {after, done} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {heldBack, isPausedNamespace} from '../caches/paused.ts';
 import {INDEX} from '../caches/stores.ts';
 import {type Account, accountOf} from '../kinds/account.ts';
-import {PausedError} from '../kinds/steps.ts';
+import {earliest, outcomeOf} from '../kinds/steps.ts';
 import {claimKeys} from './claim.ts';
 import {KeyReady} from './conditions.ts';
 import type {ApiKeyOperator} from './context.ts';
@@ -49,14 +49,14 @@ export function reconcileApiKey(operator: ApiKeyOperator): Reconcile {
     const context = {apiKey, knownUid, ended, conflicts, keySecrets, nowMs, keepsFailing, client, building, signal};
     const issue = operator.places.apiKeys.has(apiKey) ? await issueKey(context) : beyondPlan(account);
     known.set(key, {uid: apiKey.metadata.uid, conflicts: hasConflict(issue) ? conflicts + 1 : 0});
-    const issued = issue.kind === 'issued' ? issue.key : undefined;
+    const {key: issued} = issue;
     if (issued) keyWaiters.wait(key, issued.sha256);
     const held = await claimKeys({apiKey, account: account.id, stores, keySecrets, nowMs, client, signal}, issued);
     if (!issued || held.has(issued.sha256)) keyWaiters.leave(key);
     const status = apiKeyStatus(apiKey, {account: account.id, issue, held, nowMs});
     const {changed} = await applyStatusIfChanged(client, API_KEY, apiKey, status, {signal});
     if (changed) announce(operator, apiKey, status);
-    return wakeAt(apiKey, issue, nowMs);
+    return outcomeOf([issue.obstacle ?? {}, {wakeAtMs: changesAtMs(apiKey, issue, nowMs)}], nowMs);
   };
 }
 
@@ -68,11 +68,11 @@ interface Known {
 }
 
 function beyondPlan({plan, planName}: Account): Issue {
-  return {kind: 'failed', condition: KeyReady.planLimitReached(planName, plan.maxApiKeys)};
+  return {obstacle: {condition: KeyReady.planLimitReached(planName, plan.maxApiKeys)}};
 }
 
-function hasConflict(issue: Issue): boolean {
-  return issue.kind === 'failed' && issue.condition.reason === 'SecretConflict';
+function hasConflict({obstacle}: Issue): boolean {
+  return obstacle?.condition.reason === 'SecretConflict';
 }
 
 /** An Event for each change that a person would want to see in `kubectl describe`. No Event contains the key. */
@@ -90,14 +90,11 @@ function announce({events}: ApiKeyOperator, apiKey: DeepReadonly<APIKey>, status
   events.event(apiKey, isGood ? 'Normal' : 'Warning', ready.reason, 'Reconcile', note);
 }
 
-/** When the status must change even if nothing else does: the key expires, the overlap ends, a write is retried. */
-function wakeAt({spec}: DeepReadonly<APIKey>, issue: Issue, nowMs: number): Outcome {
-  const failure = issue.kind === 'issued' ? issue.failed?.failure : issue.kind === 'failed' ? issue.failure : undefined;
-  if (failure !== undefined && !(failure instanceof PausedError)) return retry(failure);
+/** When the status must change even if nothing else does: the key expires, or the overlap ends. */
+function changesAtMs({spec}: DeepReadonly<APIKey>, {key}: Issue, nowMs: number): number | undefined {
   const times = [
     ...(spec.expiresAt === undefined || spec.revoked ? [] : [Date.parse(spec.expiresAt)]),
-    ...(issue.kind === 'issued' && issue.key.previous ? [Date.parse(issue.key.previous.validUntil)] : []),
-    ...(issue.kind === 'failed' && issue.wakeAtMs !== undefined ? [issue.wakeAtMs] : []),
-  ].filter(time => time > nowMs);
-  return times.length > 0 ? after(Math.min(...times) - nowMs) : done();
+    ...(key?.previous ? [Date.parse(key.previous.validUntil)] : []),
+  ];
+  return earliest(...times.filter(time => time > nowMs));
 }

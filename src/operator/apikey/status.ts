@@ -19,7 +19,7 @@ interface ApiKeyFacts {
 export function apiKeyStatus(apiKey: DeepReadonly<APIKey>, facts: ApiKeyFacts): APIKeyStatus {
   const {account, issue, nowMs} = facts;
   const {generation = 0} = apiKey.metadata;
-  const key = issue.kind === 'issued' ? issue.key : undefined;
+  const {key} = issue;
   const held = key && facts.held.has(key.sha256) ? key : undefined;
   const previous = held?.previous && facts.held.has(held.previous.sha256) ? held.previous : undefined;
   const ready = readyOf(apiKey, issue, held, nowMs);
@@ -49,8 +49,7 @@ function readyOf(
     case 'expired':
       return KeyReady.expired(apiKey.spec.expiresAt ?? '');
     case undefined:
-      if (issue.kind === 'failed') return issue.condition;
-      if (held && issue.kind === 'issued' && issue.failed) return issue.failed.condition;
+      if (issue.obstacle && (held || !issue.key)) return issue.obstacle.condition;
       return held ? KeyReady.issued(apiKey.metadata.name, secret) : KeyReady.keyInUse(secret);
   }
 }

@@ -5,8 +5,7 @@
  * stops nothing that was already sent.
  */
 import {identify} from '../../runtime/apply/corrections.ts';
-import type {Reconcile} from '../../runtime/controller/controller.ts';
-import {after} from '../../runtime/controller/outcome.ts';
+import {RequeueError} from '../../runtime/controller/outcome.ts';
 import {isConflict} from '../../runtime/kube/errors.ts';
 import {findByName} from '../../runtime/kube/find-by-name.ts';
 import {
@@ -23,20 +22,12 @@ import type {ApiAccess, Base} from './context.ts';
 export const BEHIND_MS = 1000;
 
 /** The API server does not confirm what the cache says, so a step has done nothing. */
-export class BehindError extends Error {
+export class BehindError extends RequeueError {
   override readonly name = 'BehindError';
-}
 
-/** Runs a reconcile again after a moment if it throws `BehindError`. */
-export function whenConfirmed(reconcile: Reconcile): Reconcile {
-  return async (key, context) => {
-    try {
-      return await reconcile(key, context);
-    } catch (error) {
-      if (error instanceof BehindError) return after(BEHIND_MS);
-      throw error;
-    }
-  };
+  constructor() {
+    super(BEHIND_MS, 'the API server does not confirm what the cache says');
+  }
 }
 
 /** Undefined if the object does not exist. Fails if the kind is not installed. */

@@ -10,9 +10,9 @@ import {
   isAdmitted,
   isOfHolder,
   issued,
+  nextAttemptAtMs,
   placed,
   placedOrder,
-  retryAtMs,
   withoutDelay,
 } from './issuance-record.ts';
 
@@ -157,8 +157,9 @@ const LONG_AGO = '2026-01-01T00:00:00Z';
 
 /** Times of failures, in minutes before now. The last one is now. */
 const ago = (...minutes: number[]) => minutes.map(minute => timestamp(NOW - minute * MINUTE));
-const minutesUntil = (row: Partial<Parameters<typeof retryAtMs>[0]>) =>
-  (retryAtMs({failures: ago(0), since: LONG_AGO, limits: LIMITS, notAfter: undefined, nowMs: NOW, ...row}) - NOW) /
+const minutesUntil = (row: Partial<Parameters<typeof nextAttemptAtMs>[0]>) =>
+  (nextAttemptAtMs({failures: ago(0), since: LONG_AGO, limits: LIMITS, notAfter: undefined, nowMs: NOW, ...row}) -
+    NOW) /
   MINUTE;
 
 test.each([

@@ -150,7 +150,7 @@ interface Failures {
 }
 
 /** When the next order for a host may be placed after one has failed. Pure. */
-export function retryAtMs({failures, since, limits, notAfter, nowMs}: Failures): number {
+export function nextAttemptAtMs({failures, since, limits, notAfter, nowMs}: Failures): number {
   const own = failures.filter(time => time >= since && Date.parse(time) > nowMs - DAY_MS).length;
   const pauseMs = Math.min(FIRST_MS * FACTOR ** Math.min(Math.max(own, 1) - 1, 10), MAX_MS);
   const leftMs = notAfter === undefined ? Number.NaN : Date.parse(notAfter) - nowMs;

@@ -51,7 +51,7 @@ function outdated(operator: DomainOperator, view: DomainView): DomainCondition |
   // A host that no Project lists anymore keeps what it has, and gets nothing new.
   const isInForce = project !== undefined && (change.to !== undefined || holder === 'us');
   if (isPaused && change.to) return Accepted.paused(change.to, isInForce);
-  const refusal = operator.domainRefusals.get(key);
+  const refusal = operator.outdated.refusalOf(key);
   if (refusal !== undefined) return Accepted.refused(change.to, refusal, isInForce);
   const isContested = operator.corrections.contestedMs(identify(DOMAIN, domain)) !== undefined;
   if (isInForce && !isContested && operator.outdated.lateInMs(key) > 0) return undefined;

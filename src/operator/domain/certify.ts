@@ -240,8 +240,8 @@ async function startFreshAttempt(
 }
 
 function misnamed(view: CertifiedView, names: string): NextCertificate {
-  const {host, certificate, published, isMisnamed, removalFailure} = view;
-  const isKept = published !== undefined && (isMisnamed || removalFailure !== undefined);
+  const {host, certificate, published, isMisnamed, unremoved} = view;
+  const isKept = published !== undefined && (isMisnamed || unremoved !== undefined);
   const condition = CertificateReady.wrongNames(host, issuerOf(certificate.spec.issuerRef), names, isKept);
   return nextOf(condition, nextAttemptOf(certificate));
 }

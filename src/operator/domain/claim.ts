@@ -11,7 +11,7 @@ import {type Certificate, DOMAIN, DOMAIN_CLAIM, type DomainClaim} from '../kinds
 import {Claimed, type DomainCondition, type StepResult} from './conditions.ts';
 import type {DomainContext, DomainOperator} from './context.ts';
 import type {Proof} from './verify.ts';
-import {type DomainView, isOlderThanClaim, requiredRecords} from './view.ts';
+import {type DomainView, isOlderThanClaim, requiredRecords, unacted} from './view.ts';
 
 export interface ClaimResult extends StepResult {
   readonly holds: boolean;
@@ -56,6 +56,11 @@ export async function claimHost(context: DomainContext, view: DomainView, {maySt
         {signal},
       );
   return holds(written);
+}
+
+export function failedClaim(view: DomainView) {
+  const holds = view.holder === 'us';
+  return (failure: unknown): ClaimResult => ({...unacted(view, failure, Claimed, holds), holds, lost: isLost(view)});
 }
 
 /** A namespace that moved to another account keeps serving its hosts; a deleted namespace serves nothing. */

@@ -9,19 +9,12 @@ import {shellWord} from '../../operations/untrusted-text.ts';
 import type {ProbeReason} from '../../probe/judge.ts';
 import {explainNoBackend, type NoBackend} from '../edge/backend.ts';
 import type {DesiredDomain} from '../kinds/project-hosts.ts';
-import {explainPause, explainRefusal, explainRetrying} from '../kinds/steps.ts';
+import {explainPause, explainRefusal, explainRetrying, type Step} from '../kinds/steps.ts';
 import {DOMAIN_REASONS, type DomainConditionType} from './reasons.ts';
 
 export type DomainCondition = DecidedCondition<DomainConditionType> & {reason: string};
 
-/** The decision of a step of the reconcile. */
-export interface StepResult {
-  readonly condition: DomainCondition;
-  /** When the step must run again even if nothing changes. */
-  readonly wakeAtMs?: number | undefined;
-  /** Why a write of the step failed. The reconcile is retried. */
-  readonly failure?: unknown;
-}
+export type StepResult = Step<DomainCondition>;
 
 /** How many hosts of a chain a message lists: a host has up to 253 characters. */
 const MAX_LISTED_HOSTS = 4;

@@ -1,6 +1,5 @@
 import type {DnsScheduler} from '../../dns/dns.ts';
 import type {Prober} from '../../probe/prober.ts';
-import type {Refusals} from '../../runtime/controller/refusals.ts';
 import type {ApiAccess} from '../caches/context.ts';
 import type {CertManager} from '../certificate/cert-manager.ts';
 import type {EdgeOperator} from '../edge/context.ts';
@@ -13,8 +12,6 @@ export interface DomainOperator extends EdgeOperator {
   readonly certManager: Pick<CertManager, 'problem' | 'subscribe'>;
   readonly orderSchedule: OrderSchedule;
   readonly outdated: Outdated;
-  /** Of managed Domains, by "namespace/host": one that does not exist has no conditions. */
-  readonly domainRefusals: Refusals;
 }
 
 /** Within one reconcile. */

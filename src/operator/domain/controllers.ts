@@ -21,7 +21,7 @@ import {reconcileDomain} from './reconcile.ts';
 import {mattersToRedirects, withRedirectsTo} from './redirects.ts';
 
 export function addDomainController(manager: Manager, operator: DomainOperator): Controller {
-  const {stores, scheduler, prober, orderSchedule, outdated, domainRefusals, config} = operator;
+  const {stores, scheduler, prober, orderSchedule, outdated, config} = operator;
   const {workers} = config.controller;
   const controller = manager
     .controller({name: 'domain', reconcile: reconcileDomain(operator), workers})
@@ -47,12 +47,9 @@ export function addDomainController(manager: Manager, operator: DomainOperator):
   }
   watchIssuance(controller, operator);
   watchPlatform(controller, operator, stores.domains);
-  for (const source of [scheduler, prober, orderSchedule, domainRefusals]) {
-    source.subscribe(key => controller.enqueue(key));
-  }
+  for (const source of [scheduler, prober, orderSchedule]) source.subscribe(key => controller.enqueue(key));
   outdated.subscribe(key => {
-    for (const concerned of withRedirectsTo(stores.domains, [key]))
-      if (concerned !== key) controller.enqueue(concerned);
+    for (const concerned of withRedirectsTo(stores.domains, [key])) controller.enqueue(concerned);
   });
   return controller;
 }

@@ -10,7 +10,7 @@ import {
 } from '../certificate/certificate.ts';
 import {earliest} from '../kinds/steps.ts';
 import {CertificateReady, type DomainCondition, type StepResult} from './conditions.ts';
-import {before, type DomainView} from './view.ts';
+import {before, type DomainView, unacted} from './view.ts';
 
 export interface CertificateResult extends StepResult {
   /** The Secret holds a certificate that is valid: the host may be routed. */
@@ -65,8 +65,9 @@ function isCalledReady(certificate: Facts['certificate']): boolean {
   return findCondition(certificate?.status?.conditions, 'Ready')?.status === 'True';
 }
 
-export function hasUsableCertificate(view: Facts): boolean {
-  return isUsable(heldBy(view), view);
+export function failedCertificate(view: DomainView) {
+  const usable = isUsable(heldBy(view), view);
+  return (failure: unknown): CertificateResult => ({...unacted(view, failure, CertificateReady, usable), usable});
 }
 
 /** The result: what there is decides, and what comes next explains it. */

@@ -1,7 +1,10 @@
 /**
  * Managed Domains that differ from what their Projects list. The change usually follows within a second, so judging
  * such a Domain at first would mislead. But anything may delay the change, so after a moment the spec in force counts.
+ * Empty on a standby.
  */
+import type {Reconcile} from '../../runtime/controller/controller.ts';
+import {classifyFailure} from '../../runtime/kube/errors.ts';
 import type {Clock} from '../../time/clock.ts';
 
 /** How long a change may take before the spec in force counts again. */
@@ -14,6 +17,8 @@ export class Outdated {
   /** Since when each Domain has differed, by "namespace/host", on the monotonic clock. */
   readonly #sinceMs = new Map<string, number>();
   readonly #inForce = new Set<string>();
+  /** Why the API server refused the last change of each Domain, which may not exist yet and then has no conditions. */
+  readonly #refusals = new Map<string, string>();
   readonly #handlers = new Set<(key: string) => void>();
 
   constructor(clock: Clock) {
@@ -25,7 +30,12 @@ export class Outdated {
     return this.#inForce.has(key);
   }
 
-  /** Calls `handler` with each key for which the answer of `isInForce` changes. */
+  /** Undefined if the API server did not refuse the last change. */
+  refusalOf(key: string): string | undefined {
+    return this.#refusals.get(key);
+  }
+
+  /** Calls `handler` with each key for which the answer of `isInForce` or `refusalOf` changes. */
   subscribe(handler: (key: string) => void): void {
     this.#handlers.add(handler);
   }
@@ -53,6 +63,27 @@ export class Outdated {
   forget(key: string): void {
     this.#sinceMs.delete(key);
     this.#set(key, false);
+  }
+
+  /** The same reconcile of managed Domains. An outage or a race says nothing about a key, so the last refusal stays. */
+  observing(reconcile: Reconcile): Reconcile {
+    return async (key, context) => {
+      try {
+        const outcome = await reconcile(key, context);
+        this.#setRefusal(key, undefined);
+        return outcome;
+      } catch (error) {
+        if (classifyFailure(error) === 'refusal') this.#setRefusal(key, (error as Error).message);
+        throw error;
+      }
+    };
+  }
+
+  #setRefusal(key: string, message: string | undefined): void {
+    if (this.refusalOf(key) === message) return;
+    if (message === undefined) this.#refusals.delete(key);
+    else this.#refusals.set(key, message);
+    for (const handler of this.#handlers) handler(key);
   }
 
   #set(key: string, isInForce: boolean): void {

@@ -5,22 +5,20 @@
 import {isDeepStrictEqual} from 'node:util';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import {whenConfirmed} from '../caches/fresh.ts';
 import {listing} from '../caches/listing.ts';
 import {heldBack} from '../caches/paused.ts';
 import {isEnding} from '../caches/stores.ts';
 import {desiredDomain, isManaged} from '../kinds/project-hosts.ts';
-import {earliest, outcomeOf} from '../kinds/steps.ts';
+import {outcomeOf} from '../kinds/steps.ts';
 import {accept} from './accept.ts';
-import {failedCertificate, failedClaim, failedRemoval, failedRoute} from './after-failed-write.ts';
 import {certify} from './certify.ts';
-import {claimHost, isLost} from './claim.ts';
-import type {StepResult} from './conditions.ts';
+import {claimHost, failedClaim, isLost} from './claim.ts';
 import type {DomainOperator} from './context.ts';
+import {failedCertificate} from './held-certificate.ts';
 import {probe} from './probe.ts';
 import {Reporter} from './report.ts';
-import {route} from './route.ts';
-import {dropForeignRoute, finalize} from './unpublish.ts';
+import {failedRoute, route} from './route.ts';
+import {dropForeignRoute, failedRemoval, finalize} from './unpublish.ts';
 import {checkCaa, verifyDns} from './verify.ts';
 import {type DomainView, viewOf} from './view.ts';
 
@@ -31,7 +29,7 @@ const MISNAMED_MS = 60_000;
 export function reconcileDomain(operator: DomainOperator): Reconcile {
   const reporter = new Reporter();
   const {domains} = operator.stores;
-  return whenConfirmed(async (key, {client, signal, keepsFailing}) => {
+  return async (key, {client, signal, keepsFailing}) => {
     const context = {...operator, client, signal};
     if (domains.state !== 'synced') return done(); // without its kind, a Domain missing from the cache is not gone
     const domain = domains.get(key);
@@ -49,8 +47,8 @@ export function reconcileDomain(operator: DomainOperator): Reconcile {
     if (graceMs > 0) {
       // Judging it now would mislead. But whatever it serves must still be its own.
       const lost = isLost(current);
-      const {removalFailure} = await dropForeignRoute(context, current, {lost}).catch(failedRemoval(current));
-      if (removalFailure === undefined) return after(graceMs); // otherwise, the Domain must say so
+      const {unremoved} = await dropForeignRoute(context, current, {lost}).catch(failedRemoval(current));
+      if (!unremoved) return after(graceMs); // otherwise, the Domain must say so
     }
     let view: DomainView = {...current, ...(change && {change})};
     const building = heldBack(context, view.isPaused);
@@ -68,14 +66,9 @@ export function reconcileDomain(operator: DomainOperator): Reconcile {
     const lateInMs = change ? operator.outdated.lateInMs(key) : 0;
     if (lateInMs > 0) times.push(view.nowMs + lateInMs);
     if (view.isMisnamed) times.push(view.nowMs + MISNAMED_MS);
-    const steps: readonly StepResult[] = [proof, claim, certificate, routed, probed];
-    const wakeAtMs = earliest(...times, ...steps.map(step => step.wakeAtMs));
-    return outcomeOf(
-      steps.map(({failure}) => failure),
-      wakeAtMs,
-      view.nowMs,
-    );
-  });
+    const due = times.map(wakeAtMs => ({wakeAtMs}));
+    return outcomeOf([proof, claim, certificate, routed, probed, ...due], view.nowMs);
+  };
 }
 
 /** The spec that a managed Domain is about to get; undefined if it is as its Projects list it. */

@@ -16,7 +16,7 @@ import type {DomainContext, DomainOperator} from './context.ts';
 import type {CertificateResult} from './held-certificate.ts';
 import {redirectEnd} from './redirects.ts';
 import {dropOtherRoutes} from './unpublish.ts';
-import {before, type DomainView, proofOf} from './view.ts';
+import {before, type DomainView, proofOf, unacted} from './view.ts';
 
 export interface RouteResult extends StepResult {
   /** The route that is in place; undefined if it is not the one that the Domain wants. */
@@ -39,7 +39,7 @@ export async function route(
   {accepted, claim, certificate}: RouteGate,
 ): Promise<RouteResult> {
   const {published, project, key} = view;
-  if (view.removalFailure !== undefined) throw view.removalFailure;
+  if (view.unremoved) return view.unremoved;
   const kept = published !== undefined;
   if (accepted.status !== 'True' || !project) return {condition: Routed.waiting('the Domain to be accepted', kept)};
   if (!kept && !claim.holds) return {condition: Routed.waiting('the claim')};
@@ -50,8 +50,8 @@ export async function route(
   if ('waitsFor' in wanted) {
     return {condition: Routed.targetNotLive(wanted.waitsFor, kept), wakeAtMs: wanted.wakeAtMs};
   }
-  const refusal = kept ? undefined : await dropOtherRoutes(context, view);
-  if (refusal !== undefined) return {condition: Routed.formerRefused(), failure: refusal};
+  const hindrance = kept ? undefined : await dropOtherRoutes(context, view);
+  if (hindrance) return hindrance;
   const routeKey = routeKeyOf(key);
   // Only the holder's route is written. After a restore, existing routes stay until the host is claimed again.
   const found: Publication = claim.holds
@@ -76,6 +76,10 @@ export async function route(
     publishes: {...(wanted.redirect && {redirect: wanted.redirect})},
     wakeAtMs,
   };
+}
+
+export function failedRoute(view: DomainView) {
+  return (failure: unknown): RouteResult => unacted(view, failure, Routed, view.published !== undefined);
 }
 
 /** The operator reports once what its edge lacks; a host that is routed keeps its state. */

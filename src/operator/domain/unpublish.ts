@@ -11,8 +11,9 @@ import {routeKeyOf, routeName, routeNameIn} from '../kinds/derived-names.ts';
 import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, SECRET} from '../kinds/kinds.ts';
 import {reservedZone} from './accept.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
+import {Routed, type StepResult} from './conditions.ts';
 import type {DomainContext} from './context.ts';
-import type {DomainView} from './view.ts';
+import {type DomainView, unacted} from './view.ts';
 
 /** For a Domain that is gone, even if it was deleted while the operator was down. Default hosts never had one. */
 export async function finalize(context: DomainContext, key: string): Promise<void> {
@@ -82,12 +83,24 @@ export async function dropForeignRoute(
   return {...view, published: undefined};
 }
 
+/** A Domain must report the loss of its host even if the API server rejects the removal of its route. */
+export function failedRemoval(view: DomainView) {
+  return (failure: unknown): DomainView => {
+    if (classifyFailure(failure) !== 'refusal') throw failure;
+    const messages = {...Routed, refused: Routed.removalRefused};
+    return {...view, unremoved: unacted(view, failure, messages, view.published !== undefined)};
+  };
+}
+
 /**
  * Takes the host, which this namespace holds, off the edge in all others, so that visitors never reach both. The
  * reconcile of the former holder's Domain does so, too, but a tenant can keep the operator busy with its own objects.
- * Returns the API server's refusal, if it refuses. No error that a condition may repeat names the former holder.
+ * Returns the step Routed if the API server refuses. No error that a condition may repeat names the former holder.
  */
-export async function dropOtherRoutes(context: EdgeContext, {host, namespace}: DomainView): Promise<unknown> {
+export async function dropOtherRoutes(
+  context: EdgeContext,
+  {host, namespace}: DomainView,
+): Promise<StepResult | undefined> {
   const others = context.stores.routes
     .flatMap(({store}) => store.byIndex(INDEX.host, host))
     .filter(object => object.metadata.namespace !== namespace && isRouteOf(host, object))
@@ -100,7 +113,7 @@ export async function dropOtherRoutes(context: EdgeContext, {host, namespace}: D
     return undefined;
   } catch (error) {
     const kind = classifyFailure(error);
-    if (kind === 'refusal') return error;
+    if (kind === 'refusal') return {condition: Routed.formerRefused(), failure: error};
     if (kind !== 'outage') throw error;
     const cause = new Error('the API server did not answer, or is overloaded', {cause: error});
     throw new TransportError("removing the former holder's route", cause);

@@ -12,6 +12,8 @@ import type {PublishedRoute} from '../kinds/edge-provider.ts';
 import {acmeIssuerOf, keptIssuer} from '../kinds/issuers.ts';
 import type {CachedProject, Certificate, Domain, DomainClaim, RequiredRecord} from '../kinds/kinds.ts';
 import type {DesiredDomain} from '../kinds/project-hosts.ts';
+import {lastCondition, stepAfter} from '../kinds/steps.ts';
+import type {DomainCondition, StepResult} from './conditions.ts';
 import type {DomainOperator} from './context.ts';
 import type {DomainConditionType} from './reasons.ts';
 
@@ -35,8 +37,8 @@ export interface DomainView {
   readonly change?: {readonly to: DesiredDomain | undefined};
   /** The certificate names other hosts, too, but the route stays, because that harms nobody. */
   readonly isMisnamed?: boolean;
-  /** Why the API server rejected the removal of the route or its certificate. The reconcile is retried. */
-  readonly removalFailure?: unknown;
+  /** The step Routed, if the API server rejected the removal of the route or its certificate. */
+  readonly unremoved?: StepResult;
   /** A value of the annotation that has not been handled yet. */
   readonly verifyRequest: string | undefined;
   /** A pause holds back what builds or changes the host. */
@@ -121,6 +123,30 @@ export function isOlderThanClaim(
 /** The claim as long as the same holder has it. */
 function claimId({metadata, spec}: DeepReadonly<DomainClaim>): string {
   return `DomainClaim ${metadata.uid} ${spec.namespace} ${spec.since}`;
+}
+
+interface FailureMessages {
+  readonly refused: (message: string, isTrue: boolean) => DomainCondition;
+  readonly retrying: (message: string) => DomainCondition;
+  readonly paused: (isTrue: boolean) => DomainCondition;
+}
+
+/** The step after a write that failed: it has decided nothing, and reports the state without the write. */
+export function unacted(
+  {domain, published, keepsFailing}: DomainView,
+  failure: unknown,
+  {refused, retrying, paused}: FailureMessages,
+  isTrue: boolean,
+): StepResult {
+  const {metadata, status} = domain;
+  return stepAfter(failure, {
+    works: published !== undefined,
+    keepsFailing,
+    last: lastCondition(retrying('').type, status?.conditions, metadata.generation),
+    refused: message => refused(message, isTrue),
+    retrying,
+    paused: () => paused(isTrue),
+  });
 }
 
 /** The condition that the last reconcile wrote. */

@@ -76,11 +76,10 @@ export async function publishRoute(context: EdgeContext, route: HostRoute): Prom
     object => isKept(object) || left.objects.has(object),
   );
   const contest = contestOf(context, applied);
-  const movesAtMs = left.objects.size > 0 ? context.clock.now() + left.ms : undefined;
   return {
     ...context.edge.verdict(applied, context.stores.platform),
     ...contest,
-    wakeAtMs: earliest(contest.wakeAtMs, movesAtMs),
+    wakeAtMs: earliest(contest.wakeAtMs, left.objects.size > 0 ? context.clock.now() + left.ms : undefined),
   };
 }
 

@@ -25,7 +25,7 @@ interface Trouble {
   readonly sinceMs: number;
   readonly why: string;
   /** When somebody asks the CA again, on the monotonic clock. */
-  readonly againMs: number;
+  readonly wakeAtMs: number;
 }
 
 interface Known {
@@ -114,14 +114,14 @@ export class CaAccounts {
     return Math.max(0, (this.#known.get(name)?.restsUntilMs ?? 0) - this.#clock.monotonic());
   }
 
-  /** The failure of the last request; undefined: the CA answered. `againInMs`: when the caller asks again. */
-  report(name: string, why: string | undefined, againInMs = 0): void {
+  /** The failure of the last request; undefined: the CA answered. `wakeInMs`: when the caller asks again. */
+  report(name: string, why: string | undefined, wakeInMs = 0): void {
     const known = this.#known.get(name);
     if (!known) return;
     const {trouble} = known;
-    const againMs = Math.max(trouble?.againMs ?? 0, this.#clock.monotonic() + againInMs);
+    const wakeAtMs = Math.max(trouble?.wakeAtMs ?? 0, this.#clock.monotonic() + wakeInMs);
     if (why === undefined) delete known.trouble;
-    else known.trouble = {sinceMs: trouble?.sinceMs ?? this.#clock.now(), why, againMs};
+    else known.trouble = {sinceMs: trouble?.sinceMs ?? this.#clock.now(), why, wakeAtMs};
   }
 
   troubleOf(name: string): Trouble | undefined {

@@ -81,9 +81,9 @@ test.each([
   ['only the thumbprint of the responder', current],
 ])('%s changes only after a minute, in which the CA may validate what an earlier process accepted', async (_, has) => {
   const {run, configMap, clock} = start({at: [[has, FIRST]], openOrders: 1});
-  expect(await run()).toMatchObject({kind: 'waiting', againMs: 60_000});
+  expect(await run()).toMatchObject({kind: 'waiting', wakeInMs: 60_000});
   await clock.advance(59_000);
-  expect(await run()).toMatchObject({kind: 'waiting', againMs: 1_000});
+  expect(await run()).toMatchObject({kind: 'waiting', wakeInMs: 1_000});
   expect(configMap.data.thumbprint).toBe(former.thumbprint);
   await clock.advance(1_000);
   expect(await run()).toMatchObject({kind: 'found', key: current});

@@ -27,7 +27,7 @@ type Change =
   /** There is no account yet. */
   | {readonly kind: 'absent'}
   /** Nobody may use the account yet. */
-  | {readonly kind: 'waiting'; readonly why: string; readonly againMs: number}
+  | {readonly kind: 'waiting'; readonly why: string; readonly wakeInMs: number}
   /** `refusal`: why the CA leaves it its former key. */
   | ({readonly kind: 'found'; readonly refusal?: string | undefined} & Found);
 
@@ -66,8 +66,8 @@ export function keyChanger(): ChangeKey {
     if (!found) return absent(context, issuer, keys);
     const isPublished = (await publishedThumbprint(context)) === current.thumbprint;
     if (found.key === current && isPublished) return {kind: 'found', ...found};
-    const againMs = await drainMs(context);
-    if (againMs > 0) return {kind: 'waiting', why: 'the CA may still be validating hosts, for a minute', againMs};
+    const wakeInMs = await drainMs(context);
+    if (wakeInMs > 0) return {kind: 'waiting', why: 'the CA may still be validating hosts, for a minute', wakeInMs};
     const change =
       found.key === current ? ({kind: 'found', ...found} as const) : await request(context, issuer, found, keys);
     if (change.kind !== 'found') return change;
@@ -126,7 +126,7 @@ async function request(context: IssuerContext, issuer: Issuer, {uri, key}: Found
   const found = await findAccount(context, issuer, keys);
   if (found?.key === keys.current) return {kind: 'found', ...found};
   const {why, isFinal} = failure ?? {why: 'the CA reports success, but has not changed the key', isFinal: true};
-  return found && isFinal ? {kind: 'found', ...found, refusal: why} : {kind: 'waiting', why, againMs: RETRY_MS};
+  return found && isFinal ? {kind: 'found', ...found, refusal: why} : {kind: 'waiting', why, wakeInMs: RETRY_MS};
 }
 
 async function failureOf(client: AcmeClient, uri: string, {key}: AccountKey, signal: AbortSignal) {

@@ -82,10 +82,10 @@ function* planPass(operator: IssuerOperator, issuer: DeepReadonly<ACMEIssuer>): 
     yield;
     if (!waiting) continue;
     const {claim, hostKey, order} = waiting;
-    const retryMs = Date.parse(claim?.spec.issuance?.problem?.retryAt ?? '');
+    const attemptAtMs = Date.parse(claim?.spec.issuance?.problem?.retryAt ?? '');
     const isBlocked = claim ? isHeldUp(operator, claim, request) : false;
     if (isBlocked || (mayBePaused && isPausedHost(operator, hostKey))) nextMs = Math.min(nextMs, nowMs + BLOCKED_MS);
-    else if (retryMs > nowMs) nextMs = Math.min(nextMs, retryMs);
+    else if (attemptAtMs > nowMs) nextMs = Math.min(nextMs, attemptAtMs);
     else byKey.set(order.key, waiting);
   }
   if (byKey.size === 0) return {due: [], later, nextMs};

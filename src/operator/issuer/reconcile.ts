@@ -44,7 +44,8 @@ export function reconcileIssuer(operator: IssuerOperator): Reconcile {
     }
     const account = await ensureAccount(context, issuer, changeKey);
     // A directory may be answered although orders are not: whoever noticed will ask again.
-    const dueMs = Math.max((checkedAtMs.get(name) ?? Number.NEGATIVE_INFINITY) + CHECK_MS, againMs(accounts, name));
+    const askedAtMs = [checkedAtMs.get(name), accounts.troubleOf(name)?.wakeAtMs].filter(time => time !== undefined);
+    const dueMs = Math.max(...askedAtMs) + CHECK_MS;
     const isDue = clock.monotonic() >= dueMs;
     if (account.isOpen && isDue) {
       checkedAtMs.set(name, clock.monotonic());
@@ -56,7 +57,7 @@ export function reconcileIssuer(operator: IssuerOperator): Reconcile {
       account.condition,
       account.isOpen ? reachable : Reachable.unknown(),
     ]);
-    if (account.condition.status !== 'True') return after(account.againMs ?? RETRY_MS);
+    if (account.condition.status !== 'True') return after(account.wakeInMs ?? RETRY_MS);
     return after(operator.orderSchedule.waiting(name) > 0 ? BUDGET_MS : CHECK_MS);
   };
 }
@@ -66,7 +67,7 @@ interface AccountResult {
   readonly condition: DecidedCondition;
   readonly status: ACMEIssuerStatus;
   /** When to look again, if the condition is not True. */
-  readonly againMs?: number;
+  readonly wakeInMs?: number;
 }
 
 async function ensureAccount(
@@ -89,7 +90,7 @@ async function ensureAccount(
     const {key, thumbprint} = found?.key ?? keys.current;
     const keySecret = `${namespace}/${keys.current.secret}`;
     if (change?.kind === 'waiting') {
-      return {...closed(IssuerReady.changingKey(keySecret, change.why)), againMs: change.againMs};
+      return {...closed(IssuerReady.changingKey(keySecret, change.why)), wakeInMs: change.wakeInMs};
     }
     const client = accounts.clientOf(issuer, key, thumbprint);
     const isKnown =
@@ -153,11 +154,6 @@ async function bindingKey(
     .toString()
     .trim();
   return /^[A-Za-z0-9_-]+=*$/.test(text) ? Buffer.from(text, 'base64url') : undefined;
-}
-
-function againMs(accounts: IssuerOperator['accounts'], name: string): number {
-  const {againMs: ms} = accounts.troubleOf(name) ?? {};
-  return ms === undefined ? Number.NEGATIVE_INFINITY : ms + CHECK_MS;
 }
 
 async function checkReachable({accounts, signal}: IssuerContext, name: string): Promise<void> {

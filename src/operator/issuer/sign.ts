@@ -15,7 +15,7 @@ import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {type BackoffPolicy, backoffMs} from '../../time/backoff.ts';
 import {readFresh} from '../caches/fresh.ts';
 import {decideFreshly} from '../certificate/decide-freshly.ts';
-import {abandoned, failed, isAdmitted, issued, placed, placedOrder, retryAtMs} from '../claim/issuance-record.ts';
+import {abandoned, failed, isAdmitted, issued, nextAttemptAtMs, placed, placedOrder} from '../claim/issuance-record.ts';
 import {lastOrderMs} from '../claim/order-history.ts';
 import {limitsOf} from '../claim/order-windows.ts';
 import {requestedHost} from '../kinds/certificate-request.ts';
@@ -354,16 +354,16 @@ async function fail(signing: Signing, claim: DeepReadonly<DomainClaim>, problem:
   const notAfter = stores.certificates.get(`${request.metadata.namespace}/${owner?.name}`)?.status?.notAfter;
   const failures = [...(claim.spec.failures ?? []), timestamp(nowMs)];
   const since = claim.spec.accountSince ?? '';
-  const retryMs = retryAtMs({failures, since, limits: limitsOf(issuer.spec), notAfter, nowMs});
+  const attemptAtMs = nextAttemptAtMs({failures, since, limits: limitsOf(issuer.spec), notAfter, nowMs});
   const {type, detail} = problem;
   logger.info({request: keyOf(request), host, problem}, 'The CA has not issued a certificate.');
   await record(
     context,
     claim,
-    failed(claim.spec, {at: timestamp(nowMs), type, detail: detail || type, retryAt: timestamp(retryMs)}),
+    failed(claim.spec, {at: timestamp(nowMs), type, detail: detail || type, retryAt: timestamp(attemptAtMs)}),
   );
   if (PERMANENT.has(type)) await end(context, request, 'Failed', `${type}: ${detail}`);
-  else await pend(context, request, `${type}: ${detail} The next attempt is at ${timestamp(retryMs)}.`);
+  else await pend(context, request, `${type}: ${detail} The next attempt is at ${timestamp(attemptAtMs)}.`);
   return done();
 }
 

@@ -1,23 +1,27 @@
 import {expect, test} from 'vitest';
 import {ApiError, TransportError} from '../../runtime/kube/errors.ts';
-import {conditionAfter, earliest, outcomeOf, PausedError} from './steps.ts';
+import {earliest, outcomeOf, PausedError, stepAfter} from './steps.ts';
 
 const NOW = 100_000;
 const failure = new Error('refused');
 
 test.each([
-  {what: 'nothing is due', failures: [undefined], wakeAtMs: undefined, want: {kind: 'done'}},
-  {what: 'something is due', failures: [], wakeAtMs: NOW + 5000, want: {kind: 'after', ms: 5000}},
-  {what: 'it was due long ago', failures: [], wakeAtMs: 1, want: {kind: 'after', ms: 1000}},
-  {what: 'a write failed', failures: [undefined, failure], wakeAtMs: NOW, want: {kind: 'retry', error: failure}},
+  {what: 'nothing is due', steps: [{}], want: {kind: 'done'}},
+  {what: 'something is due', steps: [{}, {wakeAtMs: NOW + 5000}], want: {kind: 'after', ms: 5000}},
+  {what: 'it was due long ago', steps: [{wakeAtMs: 1}], want: {kind: 'after', ms: 1000}},
+  {what: 'a write failed', steps: [{wakeAtMs: NOW}, {failure}], want: {kind: 'retry', error: failure}},
   {
     what: 'one failed, another was paused',
-    failures: [new PausedError(), failure],
+    steps: [{failure: new PausedError()}, {failure}],
     want: {kind: 'retry', error: failure},
   },
-  {what: 'a write was paused', failures: [new PausedError()], wakeAtMs: NOW + 5000, want: {kind: 'after', ms: 5000}},
-])('$what', ({failures, wakeAtMs, want}) => {
-  expect(outcomeOf(failures, wakeAtMs, NOW)).toEqual(want);
+  {
+    what: 'a write was paused',
+    steps: [{failure: new PausedError(), wakeAtMs: NOW + 5000}],
+    want: {kind: 'after', ms: 5000},
+  },
+])('$what', ({steps, want}) => {
+  expect(outcomeOf(steps, NOW)).toEqual(want);
 });
 
 test('the first of some times', () => {
@@ -43,7 +47,9 @@ test.each([
 ])('$case, $failure.message: $want', ({failure, works, keepsFailing, last, want}) => {
   const [refused, retrying] = ['Refused', 'Retrying'].map(reason => (message: string) => ({reason, message})) as [M, M];
   const paused = () => ({reason: 'Paused'});
-  const condition = conditionAfter<{reason: string}>(failure, {works, keepsFailing, last, refused, retrying, paused});
+  const after = {works, keepsFailing, last, refused, retrying, paused};
+  const {condition, failure: why} = stepAfter<{reason: string}>(failure, after);
+  expect(why).toBe(failure);
   if (typeof want === 'string') expect(condition.reason).toBe(want);
   else expect(condition).toBe(want);
 });
@@ -57,5 +63,5 @@ test.each([
 ])('$case is thrown', ({failure, last}) => {
   const never = () => expect.unreachable();
   const after = {works: true, keepsFailing: false, last, refused: never, retrying: never};
-  expect(() => conditionAfter<{reason: string}>(failure, after)).toThrow(failure);
+  expect(() => stepAfter<{reason: string}>(failure, after)).toThrow(failure);
 });

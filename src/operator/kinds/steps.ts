@@ -1,4 +1,7 @@
-/** When an object is reconciled again although nothing has changed. */
+/**
+ * The steps of a reconcile: when each must run again, and the one way in which it says that it could not act. A step
+ * throws; `stepAfter` turns a refusal, an outage, or a pause into a condition, and rethrows everything else.
+ */
 
 import {type Condition, type DecidedCondition, findCondition} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
@@ -15,10 +18,24 @@ export function earliest(...timesMs: readonly (number | undefined)[]): number | 
   return known.length > 0 ? Math.min(...known) : undefined;
 }
 
-/** After the backoff if a write failed, and not only because of a pause; otherwise, at the time, if any. */
-export function outcomeOf(failures: readonly unknown[], wakeAtMs: number | undefined, nowMs: number): Outcome {
-  const failure = failures.find(each => each !== undefined && !(each instanceof PausedError));
-  if (failure !== undefined) return retry(failure);
+/** How a step ended. */
+export interface StepEnd {
+  /** When the step must run again even if nothing changes. */
+  readonly wakeAtMs?: number | undefined;
+  /** Why the step could not act: a write failed, or a pause held it back. The reconcile is retried after a failure. */
+  readonly failure?: unknown;
+}
+
+/** The decision of a step. */
+export interface Step<C = DecidedCondition> extends StepEnd {
+  readonly condition: C;
+}
+
+/** After the backoff if a step failed, and not only because of a pause; otherwise, when the first must run again. */
+export function outcomeOf(steps: readonly StepEnd[], nowMs: number): Outcome {
+  const failed = steps.find(({failure}) => failure !== undefined && !(failure instanceof PausedError));
+  if (failed) return retry(failed.failure);
+  const wakeAtMs = earliest(...steps.map(step => step.wakeAtMs));
   return wakeAtMs === undefined ? done() : after(Math.max(wakeAtMs - nowMs, SHORTEST_MS));
 }
 
@@ -44,11 +61,15 @@ interface AfterFailure<C> {
   readonly paused?: () => C;
 }
 
+export function stepAfter<C extends {readonly reason: string}>(failure: unknown, after: AfterFailure<C>): Step<C> {
+  return {condition: conditionAfter(failure, after), failure};
+}
+
 /**
  * A refusal or a pause concerns the object: its condition says so. An outage does not: the last condition stays, unless
  * the outage has lasted and nothing works yet. Throws the failure if there is nothing to say.
  */
-export function conditionAfter<C extends {readonly reason: string}>(failure: unknown, after: AfterFailure<C>): C {
+function conditionAfter<C extends {readonly reason: string}>(failure: unknown, after: AfterFailure<C>): C {
   const {works, keepsFailing, last, refused, retrying, paused} = after;
   if (paused && failure instanceof PausedError) return paused();
   const kind = classifyFailure(failure);

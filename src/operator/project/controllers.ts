@@ -21,7 +21,7 @@ import {reconcileManagedDomain} from './managed.ts';
 import {reconcileProject} from './reconcile.ts';
 
 export function addProjectController(manager: Manager, operator: ProjectOperator): Controller {
-  const {stores, domainRefusals} = operator;
+  const {stores, outdated} = operator;
   const {workers} = operator.config.controller;
   const controller = manager
     .controller({name: 'project', reconcile: reconcileProject(operator), workers})
@@ -44,7 +44,7 @@ export function addProjectController(manager: Manager, operator: ProjectOperator
   operator.certManager.subscribe(() => {
     for (const project of stores.projects.list()) if (awaitsCertificate(project)) controller.enqueue(keyOf(project));
   });
-  domainRefusals.subscribe(key => {
+  outdated.subscribe(key => {
     for (const project of listing(operator, key)) controller.enqueue(keyOf(project));
   });
   return controller;
@@ -69,10 +69,10 @@ function awaitsCertificate({status}: DeepReadonly<CachedProject>): boolean {
 }
 
 export function addManagedDomainController(manager: Manager, operator: ProjectOperator): Controller {
-  const {stores, domainRefusals, config} = operator;
+  const {stores, outdated, config} = operator;
   const {workers} = config.controller;
   return manager
-    .controller({name: 'managed-domain', reconcile: domainRefusals.of(reconcileManagedDomain(operator)), workers})
+    .controller({name: 'managed-domain', reconcile: outdated.observing(reconcileManagedDomain(operator)), workers})
     .watch(stores.projects, delta => (isOwnSummary(delta) ? [] : hostKeysOf(stores, delta)))
     .watch(stores.namespaces, ({object, old}) =>
       old && hasPause(old) && !hasPause(object)

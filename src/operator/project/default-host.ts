@@ -9,18 +9,14 @@ import {accountOf} from '../kinds/account.ts';
 import {routeKeyOf, routeName} from '../kinds/derived-names.ts';
 import {type CachedProject, PROJECT} from '../kinds/kinds.ts';
 import {ownerOf} from '../kinds/owner.ts';
-import {conditionAfter, earliest, lastCondition} from '../kinds/steps.ts';
+import {earliest, lastCondition, type StepEnd, stepAfter} from '../kinds/steps.ts';
 import {ProjectReady} from './conditions.ts';
 import type {ProjectContext, ProjectOperator} from './context.ts';
 import {certifyDefaultHost, judgeDefaultHost} from './default-certificate.ts';
 
 /** The result for the default host. */
-export interface DefaultHost {
+export interface DefaultHost extends StepEnd {
   readonly ready: DecidedCondition;
-  /** When the Project must be reconciled again. */
-  readonly wakeAtMs?: number | undefined;
-  /** Why a write failed. The reconcile is retried. */
-  readonly failure?: unknown;
 }
 
 /** For a Project that is gone. */
@@ -97,7 +93,7 @@ export function failedPublication(
   return (failure: unknown): DefaultHost => {
     const objects = routeObjects(stores, routeKeyOf(`${metadata.namespace}/${defaultHost}`));
     const works = publishedRoute(edge, objects) !== undefined;
-    const ready = conditionAfter<DecidedCondition>(failure, {
+    const {condition: ready} = stepAfter<DecidedCondition>(failure, {
       works,
       keepsFailing,
       last: lastCondition('Ready', status?.conditions, metadata.generation),

@@ -7,7 +7,7 @@ import {ANNOTATION} from '../../api/names.ts';
 import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, keyOf, objectKey} from '../../runtime/kube/object.ts';
 import {type CachedProject, ENDPOINT_SLICE, PROJECT, type Project} from '../kinds/kinds.ts';
-import {PausedError} from '../kinds/steps.ts';
+import {PausedError, type StepEnd} from '../kinds/steps.ts';
 import type {ProjectContext} from './context.ts';
 
 /** A tenant may write any number of slices. By default, each has at most 100 pods. */
@@ -17,13 +17,9 @@ const MAX_PAUSE_MS = 60_000;
 /** A project that has waited for an hour may wait two more minutes, so one that is never deployed costs little. */
 const PART_OF_AGE = 30;
 
-export interface FirstDeploy {
+export interface FirstDeploy extends StepEnd {
   /** When the first deployment was; undefined if there was none. */
   readonly deployedAt?: string | undefined;
-  /** When to check again. */
-  readonly wakeAtMs?: number;
-  /** Why the API server rejected the check or its record. The reconcile is retried. */
-  readonly failure?: unknown;
 }
 
 /** The Project is published nevertheless. */

@@ -5,11 +5,10 @@ import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
-import {whenConfirmed} from '../caches/fresh.ts';
 import {heldBack, isPausedProject} from '../caches/paused.ts';
 import {isEnding} from '../caches/stores.ts';
 import {PROJECT, type Project} from '../kinds/kinds.ts';
-import {earliest, outcomeOf} from '../kinds/steps.ts';
+import {outcomeOf} from '../kinds/steps.ts';
 import type {ProjectContext, ProjectOperator} from './context.ts';
 import {failedPublication, publishDefaultHost, unpublishDefaultHost} from './default-host.ts';
 import {FirstDeploys, failedDeploy} from './first-deploy.ts';
@@ -20,7 +19,7 @@ export function reconcileProject(operator: ProjectOperator): Reconcile {
   const summary = new Summary();
   const firstDeploys = new FirstDeploys();
   const {projects, namespaces, domains} = operator.stores;
-  return whenConfirmed(async (key, {client, signal, keepsFailing}) => {
+  return async (key, {client, signal, keepsFailing}) => {
     const context = {...operator, client, signal};
     if (projects.state !== 'synced') return done();
     const project = projects.get(key);
@@ -43,14 +42,13 @@ export function reconcileProject(operator: ProjectOperator): Reconcile {
       ready: published.ready,
       deploy,
       domainOf: host => domains.get(`${namespace.metadata.name}/${host}`),
-      refusalOf: host => operator.domainRefusals.get(`${namespace.metadata.name}/${host}`),
+      refusalOf: host => operator.outdated.refusalOf(`${namespace.metadata.name}/${host}`),
       nowMs: operator.clock.now(),
     });
     const restMs = await summary.write(context, project, status);
-    const wakeAtMs = earliest(published.wakeAtMs, deploy.wakeAtMs);
-    const outcome = outcomeOf([published.failure, deploy.failure], wakeAtMs, operator.clock.now());
+    const outcome = outcomeOf([published, deploy], operator.clock.now());
     return restMs === undefined || outcome.kind === 'retry' ? outcome : after(restMs);
-  });
+  };
 }
 
 /** Each Domain of a Project changes the summary, so the status is written at most this often. */

@@ -11,7 +11,7 @@ import {ApiError, classifyFailure} from '../kube/errors.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../kube/object.ts';
 import {FailingKeys} from './failing-keys.ts';
 import {type ControllerMetrics, controllerMetrics, queueLabels} from './metrics.ts';
-import {type Outcome, retry} from './outcome.ts';
+import {after, type Outcome, RequeueError, retry} from './outcome.ts';
 import {OwnWrites} from './own-writes.ts';
 import {WorkQueue} from './queue.ts';
 
@@ -264,6 +264,7 @@ export class ReconcileLoop implements Controller {
         keepsFailing: this.#failing.keepsFailing(key),
       });
     } catch (error) {
+      if (error instanceof RequeueError) return after(error.ms);
       // These types mean a mistake in the program. All other errors come from what we call.
       if (error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError) {
         this.#metrics.panics.inc({controller: this.name});

@@ -1,5 +1,6 @@
 /**
- * The outcome for a key after its reconcile. Throwing means `retry` with the thrown error.
+ * The outcome for a key after its reconcile. Throwing means `retry` with the thrown error, or `after` if that is a
+ * `RequeueError`.
  *
  * - `done`: there is nothing more to do until something changes.
  * - `after`: reconcile again in `ms` milliseconds even if nothing changes. Resets the backoff.
@@ -26,4 +27,15 @@ export function retry(error: unknown): Outcome {
 
 export function terminal(error: unknown): Outcome {
   return {kind: 'terminal', error};
+}
+
+/** Thrown where a reconcile cannot go on although nothing has failed: it is repeated in `ms` milliseconds. */
+export class RequeueError extends Error {
+  override readonly name: string = 'RequeueError';
+  readonly ms: number;
+
+  constructor(ms: number, why: string) {
+    super(why);
+    this.ms = ms;
+  }
 }
