@@ -11,7 +11,8 @@ import Fastify, {type FastifyInstance} from 'fastify';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {bearerKey} from '../../src/apikey/authenticator.ts';
-import {createKeyTable, keyHash} from '../../src/apikey/key-table.ts';
+import {digestOf} from '../../src/apikey/format.ts';
+import {createKeyTable} from '../../src/apikey/key-table.ts';
 import {parseConfig} from '../../src/config/load-config.ts';
 import {Holdings} from '../../src/messages/access/holdings.ts';
 import {AccountLimiter} from '../../src/messages/access/limiter.ts';
@@ -128,7 +129,7 @@ function noStore(wait: () => Promise<void>): MessageStore {
 /** What both layers do for each request beyond HTTP. */
 function checks({isShared = false} = {}) {
   const keys = Array.from({length: ACCOUNTS}, (_, account) => {
-    const [name, sha256] = [`bench-${account}`, keyHash(keyOf(account))];
+    const [name, sha256] = [`bench-${account}`, digestOf(keyOf(account))];
     return {account: name, keyId: name, sha256, scopes: ['messages:write']} as const;
   });
   const limiter = new AccountLimiter(unlimited, {isShared});
@@ -170,10 +171,10 @@ const SCHEMA = {
  */
 async function serveFastify(wait: () => Promise<void>): Promise<number> {
   const app = Fastify({logger: false});
-  const known = keyHash(keyOf(0));
+  const known = digestOf(keyOf(0));
   app.addHook('onRequest', async (request, reply) => {
     const key = request.headers.authorization?.slice('Bearer '.length) ?? '';
-    if (keyHash(key) !== known) await reply.code(401).send();
+    if (digestOf(key) !== known) await reply.code(401).send();
   });
   answerSubmissions(app, wait);
   return listen(app);

@@ -1,6 +1,7 @@
 import {expect, test} from 'vitest';
 import {bearerKey} from './authenticator.ts';
-import {createKeyTable, keyHash} from './key-table.ts';
+import {digestOf} from './format.ts';
+import {createKeyTable} from './key-table.ts';
 
 test.each([
   ['Bearer abc', 'abc'],
@@ -29,11 +30,11 @@ test('a table knows keys by their hash, whatever its case, and no others', () =>
   const entry = {
     account: 'acme',
     keyId: 'first',
-    sha256: keyHash('abc').toUpperCase(),
+    sha256: digestOf('abc').toUpperCase(),
     scopes: ['messages:read'],
   } as const;
   const table = createKeyTable({keys: [entry]});
   expect(table.authenticate('abc')).toEqual({account: 'acme', keyId: 'first', scopes: new Set(['messages:read'])});
   expect(table.authenticate('abd')).toEqual({refused: 'invalid'});
-  expect(table.authenticate(keyHash('abc'))).toEqual({refused: 'invalid'});
+  expect(table.authenticate(digestOf('abc'))).toEqual({refused: 'invalid'});
 });

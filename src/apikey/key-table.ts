@@ -1,7 +1,7 @@
 /** Keys from a file of hashes: for tests, and for a machine without Kubernetes. */
-import {hash} from 'node:crypto';
 import type {ConfigDefinition} from '../config/load-config.ts';
 import {type Authenticator, type Principal, SCOPES, type Scope} from './authenticator.ts';
+import {digestOf} from './format.ts';
 
 interface KeyTableEntry {
   readonly account: string;
@@ -21,16 +21,12 @@ export function createKeyTable({keys}: KeyTable): Authenticator {
     keys.map(({account, keyId, sha256, scopes}) => [sha256.toLowerCase(), {account, keyId, scopes: new Set(scopes)}]),
   );
   return {
-    authenticate: key => principals.get(keyHash(key)) ?? {refused: 'invalid'},
+    authenticate: key => principals.get(digestOf(key)) ?? {refused: 'invalid'},
     problem: () => undefined,
   };
 }
 
-export function keyHash(key: string): string {
-  return hash('sha256', key, 'hex');
-}
-
-/** The definition with which `loadConfig` in src/process reads the file. */
+/** For `loadConfig`. */
 export const keyTableDefinition: ConfigDefinition<KeyTable> = {
   schema: {
     type: 'object',

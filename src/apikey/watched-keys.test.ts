@@ -2,8 +2,8 @@ import {describe, expect, test} from 'vitest';
 import {ManualClock} from '../../test/support/manual-clock.ts';
 import {API_VERSION} from '../api/names.ts';
 import {Store} from '../runtime/cache/store.ts';
+import type {KeyClaim} from './apikey.ts';
 import {digestOf, mintKey} from './format.ts';
-import type {KeyClaim} from './keyclaim.ts';
 import {KeyAuthenticator} from './watched-keys.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');

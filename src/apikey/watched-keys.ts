@@ -1,34 +1,17 @@
 /**
  * Finds the account of an API key in a cache of the KeyClaims, which only the operator writes. No request waits for the
  * API server, and it reads no Secret and trusts nothing that a tenant's role may write.
- * It is an authenticator as the messages API requires one (src/apikey/authenticator.ts).
  */
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import type {APIKeySpec} from '../api/generated/apikey.ts';
 import {Reflector} from '../runtime/cache/reflector.ts';
 import type {ReadonlyStore} from '../runtime/cache/store.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
 import type {Clock} from '../time/clock.ts';
+import {endOf, KEY_CLAIM, type KeyClaim, letGoMs} from './apikey.ts';
+import type {Authenticator, Principal, Refusal} from './authenticator.ts';
 import {digestOf, isKey} from './format.ts';
-import {KEY_CLAIM, type KeyClaim} from './keyclaim.ts';
-import {endOf, letGoMs} from './validity.ts';
-
-export type KeyScope = APIKeySpec['scopes'][number];
-
-interface KeyHolder {
-  readonly account: string;
-  /** "namespace/name" of the APIKey. */
-  readonly keyId: string;
-  readonly scopes: ReadonlySet<KeyScope>;
-}
-
-interface KeyRefusal {
-  readonly refused: 'invalid' | 'unavailable';
-  /** A sentence for the client. */
-  readonly detail?: string;
-}
 
 interface KeyAuthenticatorOptions {
   /** Keyed by the hash of the key. */
@@ -43,15 +26,14 @@ interface KeyAuthenticatorOptions {
   readonly graceMs: number;
 }
 
-export class KeyAuthenticator {
+export class KeyAuthenticator implements Authenticator {
   readonly #options: KeyAuthenticatorOptions;
 
   constructor(options: KeyAuthenticatorOptions) {
     this.#options = options;
   }
 
-  /** Decides immediately, from memory. */
-  authenticate(key: string): KeyHolder | KeyRefusal {
+  authenticate(key: string): Principal | Refusal {
     if (!isKey(key)) return {refused: 'invalid', detail: 'This is not a valid API key for this service.'};
     if (this.problem() !== undefined) return {refused: 'unavailable'};
     // By hash, which clients cannot control, so the lookup time reveals nothing about the existing keys.
@@ -59,7 +41,6 @@ export class KeyAuthenticator {
     return claim ? judge(claim, this.#options.clock.now()) : {refused: 'invalid'};
   }
 
-  /** Why keys cannot be checked at the moment; undefined if they can. */
   problem(): string | undefined {
     const {keyClaims, lostSince, clock, graceMs} = this.#options;
     if (keyClaims.state === 'syncing') return 'the API keys have not been loaded yet';
@@ -70,7 +51,7 @@ export class KeyAuthenticator {
   }
 }
 
-function judge({spec}: DeepReadonly<KeyClaim>, nowMs: number): KeyHolder | KeyRefusal {
+function judge({spec}: DeepReadonly<KeyClaim>, nowMs: number): Principal | Refusal {
   switch (endOf({spec}, nowMs)) {
     case 'revoked':
       return {refused: 'invalid', detail: 'This key was revoked.'};

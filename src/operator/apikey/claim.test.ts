@@ -1,8 +1,7 @@
 /** The record of a previous key, with a cache that lags behind the API server. */
 import {beforeEach, expect, test} from 'vitest';
 import {API_VERSION} from '../../api/names.ts';
-import type {APIKey} from '../../apikey/apikey.ts';
-import type {KeyClaim} from '../../apikey/keyclaim.ts';
+import type {APIKey, KeyClaim} from '../../apikey/apikey.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {INDEX, type Stores} from '../caches/stores.ts';

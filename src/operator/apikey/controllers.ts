@@ -1,5 +1,4 @@
-import {type APIKey, hashesOf} from '../../apikey/apikey.ts';
-import type {KeyClaim} from '../../apikey/keyclaim.ts';
+import {type APIKey, hashesOf, type KeyClaim} from '../../apikey/apikey.ts';
 import type {Delta} from '../../runtime/cache/store.ts';
 import type {Manager} from '../../runtime/controller/manager.ts';
 import {keyOf} from '../../runtime/kube/object.ts';

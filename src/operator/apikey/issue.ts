@@ -1,8 +1,7 @@
 /** Creates the key in its Secret, replaces it on request, and ends the overlap: every write to the Secret is here. */
 import {randomBytes} from 'node:crypto';
-import type {APIKey} from '../../apikey/apikey.ts';
+import {type APIKey, isOverlapOver} from '../../apikey/apikey.ts';
 import {mintKey} from '../../apikey/format.ts';
-import {isOverlapOver} from '../../apikey/validity.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';

@@ -1,7 +1,6 @@
 import {expect, test} from 'vitest';
 import {API_VERSION} from '../../api/names.ts';
-import type {APIKey} from '../../apikey/apikey.ts';
-import type {KeyClaim} from '../../apikey/keyclaim.ts';
+import type {APIKey, KeyClaim} from '../../apikey/apikey.ts';
 import {INDEX, type Stores} from '../caches/stores.ts';
 import {apiKeyAndWhoShares, holdersOf} from './controllers.ts';
 import {KeyWaiters} from './key-waiters.ts';

@@ -1,8 +1,7 @@
 /** An APIKey: its key is created in a Secret, recorded for the messages API, and shown to people in the status. */
 import {findCondition} from '../../api/conditions.ts';
 import type {APIKeyStatus} from '../../api/generated/apikey.ts';
-import {API_KEY, type APIKey} from '../../apikey/apikey.ts';
-import {endOf} from '../../apikey/validity.ts';
+import {API_KEY, type APIKey, endOf} from '../../apikey/apikey.ts';
 import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';

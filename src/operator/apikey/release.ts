@@ -1,7 +1,5 @@
 /** Ends the records of keys whose APIKey is gone, and deletes those that have lingered. */
-import {API_KEY, type APIKey} from '../../apikey/apikey.ts';
-import {KEY_CLAIM, type KeyClaim} from '../../apikey/keyclaim.ts';
-import {letGoMs} from '../../apikey/validity.ts';
+import {API_KEY, type APIKey, KEY_CLAIM, type KeyClaim, letGoMs} from '../../apikey/apikey.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';

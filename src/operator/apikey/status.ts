@@ -1,8 +1,7 @@
 /** The status of an APIKey, from its Secret and what the caches say. Pure. */
 import {settleConditions} from '../../api/conditions.ts';
 import type {APIKeyStatus} from '../../api/generated/apikey.ts';
-import type {APIKey} from '../../apikey/apikey.ts';
-import {endOf} from '../../apikey/validity.ts';
+import {type APIKey, endOf} from '../../apikey/apikey.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {Active, type ApiKeyCondition, KeyReady, progressOfKey} from './conditions.ts';
 import type {Issue} from './issue.ts';

@@ -4,8 +4,7 @@
  * it is ranked as a whole after changes, and then rests for many times as long as that took.
  */
 import {isDeepStrictEqual} from 'node:util';
-import type {APIKey} from '../../apikey/apikey.ts';
-import {letGoMs} from '../../apikey/validity.ts';
+import {type APIKey, letGoMs} from '../../apikey/apikey.ts';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import type {Clock} from '../../time/clock.ts';

@@ -1,8 +1,7 @@
 /** Every cache of the operator, with the indexes by which changes find their keys. */
 import {type Condition, dayOf} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
-import {API_KEY, type APIKey, hashesOf} from '../../apikey/apikey.ts';
-import {KEY_CLAIM, type KeyClaim} from '../../apikey/keyclaim.ts';
+import {API_KEY, type APIKey, hashesOf, KEY_CLAIM, type KeyClaim} from '../../apikey/apikey.ts';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {Manager} from '../../runtime/controller/manager.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';

@@ -2,8 +2,8 @@
 import {randomBytes} from 'node:crypto';
 import {expect, test} from 'vitest';
 import {ANNOTATION} from '../../../src/api/names.ts';
+import {KEY_CLAIM} from '../../../src/apikey/apikey.ts';
 import {digestOf, mintKey} from '../../../src/apikey/format.ts';
-import {KEY_CLAIM} from '../../../src/apikey/keyclaim.ts';
 import {until} from '../../cluster/wait.ts';
 import {newKeyTenant, previousKey} from './key-tenant.ts';
 import type {KeyWorld} from './key-world.ts';

@@ -1,9 +1,8 @@
 /** How an APIKey gets its key, and what can prevent that. */
 import {expect, test} from 'vitest';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
-import {API_KEY} from '../../../src/apikey/apikey.ts';
+import {API_KEY, KEY_CLAIM} from '../../../src/apikey/apikey.ts';
 import {digestOf, isKey, prefixOf} from '../../../src/apikey/format.ts';
-import {KEY_CLAIM} from '../../../src/apikey/keyclaim.ts';
 import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import {NAMESPACE, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';

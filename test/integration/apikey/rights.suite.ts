@@ -1,8 +1,7 @@
 /** What the chart lets the messages API do, according to access reviews and to actual attempts. */
 import {expect, test} from 'vitest';
-import {API_KEY} from '../../../src/apikey/apikey.ts';
+import {API_KEY, KEY_CLAIM} from '../../../src/apikey/apikey.ts';
 import {digestOf} from '../../../src/apikey/format.ts';
-import {KEY_CLAIM} from '../../../src/apikey/keyclaim.ts';
 import {SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {newKeyTenant} from './key-tenant.ts';
 import {type KeyWorld, MESSAGES_USER} from './key-world.ts';

@@ -1,7 +1,7 @@
 /** A new key alongside the old one, then instead of it. */
 import {expect, test} from 'vitest';
+import {KEY_CLAIM} from '../../../src/apikey/apikey.ts';
 import {digestOf} from '../../../src/apikey/format.ts';
-import {KEY_CLAIM} from '../../../src/apikey/keyclaim.ts';
 import {SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import {newKeyTenant, previousKey} from './key-tenant.ts';

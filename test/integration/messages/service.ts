@@ -2,7 +2,7 @@
 import {mkdir, mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {keyHash} from '../../../src/apikey/key-table.ts';
+import {digestOf} from '../../../src/apikey/format.ts';
 import {type Child, failOnExit, startChild} from '../../cluster/children.ts';
 import {until} from '../../cluster/wait.ts';
 import {readJsonLines} from '../../support/json-lines.ts';
@@ -137,7 +137,7 @@ function entriesOf(index: number) {
   const entry = (secret: string, scopes: readonly string[]) => ({
     account: name,
     keyId: `${name}/${scopes.length === 1 ? scopes[0] : 'all'}`,
-    sha256: keyHash(secret),
+    sha256: digestOf(secret),
     scopes,
   });
   return [entry(key, SCOPES), entry(writeKey, [write]), entry(readKey, [read]), entry(processKey, [process])];

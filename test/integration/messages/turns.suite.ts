@@ -7,7 +7,8 @@ import {join} from 'node:path';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
-import {createKeyTable, keyHash} from '../../../src/apikey/key-table.ts';
+import {digestOf} from '../../../src/apikey/format.ts';
+import {createKeyTable} from '../../../src/apikey/key-table.ts';
 import {loadConfig} from '../../../src/config/load-config.ts';
 import type {MessagesConfig} from '../../../src/messages/config.ts';
 import {messagesConfigDefinition} from '../../../src/messages/config-schema.ts';
@@ -85,7 +86,7 @@ export function turnsSuite(storeConfig: () => Promise<object>): void {
     const keys = [mine, theirs].map(({name, key}) => ({
       account: name,
       keyId: name,
-      sha256: keyHash(key),
+      sha256: digestOf(key),
       scopes: SCOPES,
     }));
     service = await startMessagesService({

@@ -2,8 +2,7 @@
 import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../../src/api/names.ts';
-import {API_KEY, type APIKey} from '../../../src/apikey/apikey.ts';
-import {KEY_CLAIM} from '../../../src/apikey/keyclaim.ts';
+import {API_KEY, type APIKey, KEY_CLAIM} from '../../../src/apikey/apikey.ts';
 import type {DomainConditionType} from '../../../src/operator/domain/reasons.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {routeName} from '../../../src/operator/kinds/derived-names.ts';
