@@ -2,20 +2,13 @@
 
 import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
-import {ManualClock} from '../../test/support/manual-clock.ts';
-import {memoryCaches} from '../../test/support/memory-caches.ts';
+import {memoryOperator} from '../../test/support/memory-operator.ts';
 import {operatorConfig} from '../../test/support/operator-config.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../api/names.ts';
-import type {Delta, Store} from '../runtime/cache/store.ts';
-import type {ControllerOptions} from '../runtime/controller/controller.ts';
-import type {Manager} from '../runtime/controller/manager.ts';
+import type {Controller, ControllerOptions} from '../runtime/controller/controller.ts';
 import type {KubeObject} from '../runtime/kube/object.ts';
-import {createPlaces} from './caches/places.ts';
-import {createStores} from './caches/stores.ts';
 import {addControllers} from './controllers.ts';
-import type {Operator} from './operator.ts';
-
-const config = operatorConfig();
+import {traefik} from './edge/traefik.ts';
 
 type Put = (kind: string, object: {metadata: Partial<KubeObject['metadata']>; spec?: object; status?: object}) => void;
 
@@ -24,27 +17,19 @@ type Put = (kind: string, object: {metadata: Partial<KubeObject['metadata']>; sp
  * since it was read.
  */
 function controllers(fill: (put: Put) => void = () => undefined) {
-  const caches = memoryCaches();
+  const config = operatorConfig();
+  const caches = memoryOperator({config, edge: {...traefik(config.routing), resources: [], platformKinds: []}});
   const requeued: string[] = [];
-  const controller = ({name}: ControllerOptions) => {
-    const self = {
-      watch: (store: Store<KubeObject>, keysOf: (delta: Delta<KubeObject>) => Iterable<string>) => {
+  const controller = ({name}: ControllerOptions): Controller => {
+    const self: Controller = {
+      name,
+      watch: (store, keysOf) => {
         store.subscribe(delta => requeued.push(...[...keysOf(delta)].map(key => `${name} ${key}`)));
         return self;
       },
-      enqueue: (key: string) => void requeued.push(`${name} ${key}`),
+      enqueue: key => void requeued.push(`${name} ${key}`),
     };
     return self;
-  };
-  const manager = {...caches.manager, controller} as unknown as Manager;
-  const edge = {resources: [], platformKinds: [], backends: () => [], emptied: () => undefined};
-  const stores = createStores(manager, config, {defaultHost: () => ''}, edge);
-  const sources = ['scheduler', 'prober', 'orderSchedule', 'outdated', 'certManager'];
-  const parts = {
-    ...{config, stores, edge, places: createPlaces(stores, config, new ManualClock())},
-    ...Object.fromEntries(
-      sources.map(name => [name, {subscribe: () => undefined, observing: (reconcile: unknown) => reconcile}]),
-    ),
   };
   let version = 0;
   const put: Put = (kind, {metadata, ...rest}) => {
@@ -52,7 +37,7 @@ function controllers(fill: (put: Put) => void = () => undefined) {
     caches.put({apiVersion: API_VERSION, kind, metadata: whole, ...rest});
   };
   fill(put);
-  addControllers(manager, parts as unknown as Operator, new Registry());
+  addControllers({controller}, caches.operator, new Registry());
   return {
     put,
     requeued: () => requeued.splice(0),

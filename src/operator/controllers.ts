@@ -18,7 +18,7 @@ import {addManagedDomainController, addProjectController} from './project/contro
 
 type OfHosts = Readonly<Record<'project' | 'managed' | 'domain', Controller>>;
 
-export function addControllers(manager: Manager, operator: Operator, registry: Registry): void {
+export function addControllers(manager: Pick<Manager, 'controller'>, operator: Operator, registry: Registry): void {
   const ofHosts = {
     project: addProjectController(manager, operator),
     managed: addManagedDomainController(manager, operator),
@@ -35,7 +35,7 @@ export function addControllers(manager: Manager, operator: Operator, registry: R
 
 /** Ranks the accounts that are beyond their plan, and requeues what got or lost a place. */
 function addPlanController(
-  manager: Manager,
+  manager: Pick<Manager, 'controller'>,
   {stores, places}: Pick<Operator, 'stores' | 'places'>,
   {project, managed, domain}: OfHosts,
 ): void {

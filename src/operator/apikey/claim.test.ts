@@ -1,10 +1,9 @@
 /** The record of a previous key, with a cache that lags behind the API server. */
+
 import {beforeEach, expect, test} from 'vitest';
+import {apiOf, memoryOperator} from '../../../test/support/memory-operator.ts';
 import {API_VERSION} from '../../api/names.ts';
 import type {APIKey, KeyClaim} from '../../apikey/apikey.ts';
-import {Store} from '../../runtime/cache/store.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
-import {INDEX, type Stores} from '../caches/stores.ts';
 import {type ClaimContext, claimKeys} from './claim.ts';
 import {KeySecrets} from './read-secret.ts';
 
@@ -23,26 +22,19 @@ let served: Map<string, KeyClaim>;
 
 beforeEach(() => {
   served = new Map();
-  const onHandlerError = (error: unknown) => {
-    throw error;
-  };
-  const [keyClaims, apiKeys] = [new Store<KeyClaim>({onHandlerError}), new Store<APIKey>({onHandlerError})];
-  keyClaims.addIndex(INDEX.uid, () => []);
-  apiKeys.addIndex(INDEX.sha256, () => []);
   const write = async (_: unknown, claim: KeyClaim) => void served.set(claim.metadata.name, claim);
-  const client = {
+  const api = apiOf({
     list: async function* (_: unknown, {fieldSelector}: {fieldSelector: string}) {
       const claim = served.get(fieldSelector.replace('metadata.name=', ''));
       yield {items: claim ? [claim] : []};
     },
     create: write,
     replace: write,
-  } as unknown as KubeClient;
+  });
   const metadata = {name: 'shop', namespace: 'a', uid: 'u'};
   const apiKey: APIKey = {apiVersion: API_VERSION, kind: 'APIKey', metadata, spec: {scopes: ['messages:write']}};
-  const stores = {keyClaims, apiKeys} as unknown as Stores;
-  const {signal} = new AbortController();
-  context = {apiKey, account: 'acme', stores, keySecrets: new KeySecrets(), nowMs: NOW, client, signal};
+  const {stores} = memoryOperator().operator;
+  context = {apiKey, account: 'acme', stores, keySecrets: new KeySecrets(), nowMs: NOW, ...api};
 });
 
 function recorded(account: string, uid: string): void {

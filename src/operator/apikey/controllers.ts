@@ -9,7 +9,7 @@ import type {KeyWaiters} from './key-waiters.ts';
 import {reconcileApiKey} from './reconcile.ts';
 import {crowdedOut, reconcileKeyClaim} from './release.ts';
 
-export function addApiKeyControllers(manager: Manager, operator: ApiKeyOperator): void {
+export function addApiKeyControllers(manager: Pick<Manager, 'controller'>, operator: ApiKeyOperator): void {
   const {stores, config, keyWaiters, places} = operator;
   const controller = manager
     .controller({name: 'apikey', reconcile: reconcileApiKey(operator), workers: config.controller.workers})
@@ -40,7 +40,7 @@ export function holdersOf(waiters: KeyWaiters, {type, object, old}: Delta<KeyCla
 
 /** The APIKey and, if it shows other keys than before, those that show the same one, or were refused one of them. */
 export function apiKeyAndWhoShares(
-  {apiKeys}: Pick<Stores, 'apiKeys'>,
+  {apiKeys}: {readonly apiKeys: Pick<Stores['apiKeys'], 'byIndex'>},
   waiters: KeyWaiters,
   {type, object, old}: Delta<APIKey>,
 ): Set<string> {

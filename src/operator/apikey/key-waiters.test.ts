@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import {API_VERSION} from '../../api/names.ts';
 import type {APIKey, KeyClaim} from '../../apikey/apikey.ts';
-import {INDEX, type Stores} from '../caches/stores.ts';
+import {INDEX} from '../caches/stores.ts';
 import {apiKeyAndWhoShares, holdersOf} from './controllers.ts';
 import {KeyWaiters} from './key-waiters.ts';
 
@@ -13,13 +13,12 @@ const apiKey = (name: string, sha256?: string): APIKey => ({
   spec: {scopes: ['messages:write']},
   ...(sha256 && {status: {sha256}}),
 });
-const showing = (...all: APIKey[]) =>
-  ({
-    apiKeys: {
-      byIndex: (index: string, hash: string) =>
-        index === INDEX.sha256 ? all.filter(({status}) => status?.sha256 === hash) : [],
-    },
-  }) as unknown as Stores;
+const showing = (...all: APIKey[]) => ({
+  apiKeys: {
+    byIndex: (index: string, hash: string) =>
+      index === INDEX.sha256 ? all.filter(({status}) => status?.sha256 === hash) : [],
+  },
+});
 
 function waitersOf(...rows: readonly (readonly [string, string])[]): KeyWaiters {
   const waiters = new KeyWaiters();

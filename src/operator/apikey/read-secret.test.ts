@@ -1,8 +1,8 @@
 import {expect, test} from 'vitest';
+import {apiOf} from '../../../test/support/memory-operator.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
 import type {APIKey} from '../../apikey/apikey.ts';
 import {mintKey} from '../../apikey/format.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import {KeySecrets} from './read-secret.ts';
 import type {KeySecret} from './secret.ts';
 
@@ -30,13 +30,13 @@ const secretOf = ({metadata}: APIKey, resourceVersion: string): KeySecret => ({
 /** Serves one Secret, and counts how often its content was read. */
 function serving(first: KeySecret) {
   const served = {secret: first, contents: 0};
-  const client = {
+  const access = apiOf({
     get: async (_: unknown, __: unknown, {metadataOnly = false}) => {
       if (!metadataOnly) served.contents++;
       return metadataOnly ? {...served.secret, data: undefined} : served.secret;
     },
-  } as unknown as KubeClient;
-  return {served, access: {client, signal: new AbortController().signal}};
+  });
+  return {served, access};
 }
 
 // attack: costly-keys

@@ -1,15 +1,15 @@
 /** When the record of a key ends and is deleted, with caches that may lag behind the API server. */
+
 import {beforeEach, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {reconcileContext} from '../../../test/support/memory-operator.ts';
 import {timestamp} from '../../api/conditions.ts';
 import {API_VERSION} from '../../api/names.ts';
 import type {APIKey, KeyClaim} from '../../apikey/apikey.ts';
 import {Store} from '../../runtime/cache/store.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
 import {INDEX} from '../caches/stores.ts';
-import type {ApiKeyOperator} from './context.ts';
 import {crowdedOut, reconcileKeyClaim} from './release.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
@@ -48,9 +48,8 @@ beforeEach(() => {
   };
   const config = {claims: {lingerSeconds: LINGER_MS / 1000}};
   const stores = {keyClaims, apiKeys, namespaces};
-  const run = reconcileKeyClaim({stores, clock: new ManualClock(NOW), config} as unknown as ApiKeyOperator);
-  const context = {client: client as unknown as KubeClient, signal: new AbortController().signal};
-  reconcile = (sha256 = HASH) => run(sha256, context as Parameters<typeof run>[1]);
+  const run = reconcileKeyClaim({stores, clock: new ManualClock(NOW), config});
+  reconcile = (sha256 = HASH) => run(sha256, reconcileContext(client));
 });
 
 function newStore<T extends KubeObject>(): Store<T> {

@@ -4,20 +4,27 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Clock} from '../../time/clock.ts';
 import {BEHIND_MS, deleteAsRead} from '../caches/fresh.ts';
 import {INDEX, isTerminating, type Stores} from '../caches/stores.ts';
+import type {OperatorConfig} from '../config/config.ts';
 import {releaseKey} from './claim.ts';
-import type {ApiKeyOperator} from './context.ts';
 
 /** A tenant can replace and delete keys as fast as it likes: at most this many ended records may remain per account. */
 const ENDING_PER_ACCOUNT = 1000;
+
+interface ReleaseParts {
+  readonly stores: Pick<Stores, 'keyClaims' | 'apiKeys' | 'namespaces'>;
+  readonly config: Pick<OperatorConfig, 'claims'>;
+  readonly clock: Pick<Clock, 'now'>;
+}
 
 /**
  * Keys are hashes. An APIKey that is missing from the cache proves nothing, so the operator confirms at the API server
  * that it is gone before it ends a key and before it deletes the record. The deletion of a namespace is final, but a
  * finalizer in it can delay the deletion of its APIKeys indefinitely: their keys end when it begins.
  */
-export function reconcileKeyClaim({stores, config, clock}: ApiKeyOperator): Reconcile {
+export function reconcileKeyClaim({stores, config, clock}: ReleaseParts): Reconcile {
   return async (sha256, {client, signal}) => {
     const claim = stores.keyClaims.get(sha256);
     if (!claim || claim.metadata.deletionTimestamp) return done();

@@ -1,9 +1,10 @@
 /** Deletes objects that were written after they were judged, with a client that has no API server. */
+
 import {expect, test} from 'vitest';
+import {apiOf} from '../../../test/support/memory-operator.ts';
 import type {DeleteOptions} from '../../runtime/kube/calls.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {INGRESS} from '../kinds/kinds.ts';
-import type {ApiAccess} from './context.ts';
 import {deleteJudged} from './fresh.ts';
 
 test.each([
@@ -25,8 +26,7 @@ test.each([
       deleted = true;
     },
   };
-  const api = {client, signal: new AbortController().signal} as unknown as ApiAccess;
-  const deletion = deleteJudged(api, INGRESS, judged, async () => isJustified);
+  const deletion = deleteJudged(apiOf(client), INGRESS, judged, async () => isJustified);
   if (isDeleted) await deletion;
   else await expect(deletion).rejects.toMatchObject({status: 409});
   expect(deleted).toBe(isDeleted);

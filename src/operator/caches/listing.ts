@@ -3,11 +3,12 @@ import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {CachedProject, Domain, Project} from '../kinds/kinds.ts';
 import {isManaged, listedHost} from '../kinds/project-hosts.ts';
 import type {Base} from './context.ts';
+import type {Placing} from './places.ts';
 import {INDEX} from './stores.ts';
 
 /** They list it and have a place in the plan, or they own the Domain and still list it. `key`: "namespace/host". */
 export function listing(
-  {stores, places}: Pick<Base, 'stores' | 'places'>,
+  {stores, places}: Pick<Base, 'stores'> & {readonly places: Placing<'projects'>},
   key: string,
 ): readonly DeepReadonly<CachedProject>[] {
   const {projects, domains} = stores;

@@ -199,6 +199,11 @@ export interface PlacesOfKinds {
   readonly apiKeys: Places<APIKey>;
 }
 
+/** For a function that only looks whether objects of these kinds have a place. */
+export type Placing<Kinds extends keyof PlacesOfKinds> = {
+  readonly [kind in Kinds]: Pick<PlacesOfKinds[kind], 'has'>;
+};
+
 export function createPlaces(stores: Stores, config: OperatorConfig, clock: Clock): PlacesOfKinds {
   const {namespaces, claims, keyClaims} = stores;
   const routes = stores.routes.map(({store}) => store);

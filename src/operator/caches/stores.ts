@@ -273,12 +273,12 @@ function addRouteIndexes({routes}: Stores, {backends, emptied}: Pick<EdgeProvide
  * The namespace is being deleted, which is final: nothing can be created in it. A tenant's finalizer in it can delay
  * the deletion of everything else indefinitely, so what is published or valid there ends when the deletion begins.
  */
-export function isTerminating({namespaces}: Stores, namespace: string): boolean {
+export function isTerminating({namespaces}: Pick<Stores, 'namespaces'>, namespace: string): boolean {
   return namespaces.get(namespace)?.metadata.deletionTimestamp !== undefined;
 }
 
 /** The object is being deleted, or goes with its namespace. */
-export function isEnding(stores: Stores, {metadata}: DeepReadonly<KubeObject>): boolean {
+export function isEnding(stores: Pick<Stores, 'namespaces'>, {metadata}: DeepReadonly<KubeObject>): boolean {
   return metadata.deletionTimestamp !== undefined || isTerminating(stores, metadata.namespace ?? '');
 }
 

@@ -1,10 +1,11 @@
 /** Decisions on which the caches and the API server disagree, or that a pause affects. Without an API server. */
+
 import {pino} from 'pino';
 import {expect, test} from 'vitest';
 import {signingRequest} from '../../../test/integration/approval/signing-request.ts';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {reconcileContext} from '../../../test/support/memory-operator.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {type KubeObject, keyOf} from '../../runtime/kube/object.ts';
@@ -191,7 +192,6 @@ function start({cached, read, isPaused = false, issuer = ISSUER, exemptNamespace
       written.push(`deleted at ${preconditions.resourceVersion}`);
     },
   };
-  const context = {client, signal: new AbortController().signal} as unknown as ReconcileContext;
   const reconcile = reconcileCertificateRequest(operator);
-  return {clock, written, events, reconcile: () => reconcile('a/r', context)};
+  return {clock, written, events, reconcile: () => reconcile('a/r', reconcileContext(client))};
 }

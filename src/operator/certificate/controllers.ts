@@ -9,7 +9,11 @@ import {reconcileCertificateRequest} from './approve.ts';
 import {reconcileDryRun} from './dry-run.ts';
 import {reconcileRetainedSecret} from './retained-secret.ts';
 
-export function addCertificateControllers(manager: Manager, operator: Base, registry: Registry): void {
+export function addCertificateControllers(
+  manager: Pick<Manager, 'controller'>,
+  operator: Base,
+  registry: Registry,
+): void {
   const {stores, config} = operator;
   manager
     .controller({name: 'retained-secret', reconcile: reconcileRetainedSecret(operator), workers: 1})
@@ -25,7 +29,7 @@ export function addCertificateControllers(manager: Manager, operator: Base, regi
   }
 }
 
-function addApprovalController(manager: Manager, operator: Base): void {
+function addApprovalController(manager: Pick<Manager, 'controller'>, operator: Base): void {
   const {stores, config} = operator;
   const requests = stores.certificateRequests;
   manager

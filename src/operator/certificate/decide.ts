@@ -5,7 +5,7 @@
  */
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Base} from '../caches/context.ts';
-import type {PlacesOfKinds} from '../caches/places.ts';
+import type {Placing} from '../caches/places.ts';
 import {INDEX, type Stores} from '../caches/stores.ts';
 import type {IssuerRef} from '../config/config.ts';
 import {accountOf, holderOf} from '../kinds/account.ts';
@@ -34,7 +34,7 @@ type DenialReason =
 
 /** What a decision depends on. */
 export interface DecisionBasis extends Pick<Base, 'config'> {
-  readonly places: {readonly projects: Pick<PlacesOfKinds['projects'], 'has'>};
+  readonly places: Placing<'projects'>;
   readonly stores: {
     readonly [store in 'namespaces' | 'claims' | 'certificates' | 'issuers']: Pick<Stores[store], 'get'>;
   } & {readonly projects: Pick<Stores['projects'], 'byIndex'>};

@@ -1,12 +1,14 @@
 /** When the claim of a released host is deleted. */
+
 import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {reconcileContext} from '../../../test/support/memory-operator.ts';
+import {project} from '../../../test/support/objects.ts';
 import {timestamp} from '../../api/conditions.ts';
 import {API_VERSION} from '../../api/names.ts';
 import {Store} from '../../runtime/cache/store.ts';
-import {after, done} from '../../runtime/controller/outcome.ts';
-import type {Base} from '../caches/context.ts';
-import type {DomainClaim} from '../kinds/kinds.ts';
+import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
+import type {ACMEIssuer, DomainClaim} from '../kinds/kinds.ts';
 import {reconcileReleasedClaim} from './released-claim.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
@@ -14,11 +16,16 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 1440 * MINUTE_MS;
 const ago = (ms: number) => timestamp(NOW - ms);
 
+interface Projects {
+  readonly hasProject?: boolean;
+  readonly state?: 'synced' | 'syncing';
+}
+
 /** Reconciles a claim. Returns the requests and the outcome. */
 async function reconcile(
   spec: Partial<DomainClaim['spec']>,
   lingerSeconds = DAY_MS / 1000,
-  {hasProject = false, state = 'synced'} = {},
+  {hasProject = false, state = 'synced'}: Projects = {},
 ) {
   const claims = new Store<DomainClaim>({
     onHandlerError: error => {
@@ -32,16 +39,17 @@ async function reconcile(
     spec: {account: 'acme', namespace: 'a', since: ago(2 * DAY_MS), ...spec},
   });
   const limits = {windowSeconds: 3600, domainWindowSeconds: 7 * (DAY_MS / 1000), hostWindowSeconds: 3600};
-  const acmeIssuers = {list: () => [{spec: {limits}}]};
-  const projects = {state, byIndex: () => (hasProject ? [{}] : [])};
+  const issuer: ACMEIssuer = {
+    ...{apiVersion: API_VERSION, kind: 'ACMEIssuer', metadata: {name: 'ca'}},
+    spec: {server: 'https://ca.test/dir', limits},
+  };
+  const acmeIssuers = {list: () => [issuer]};
+  const projects = {state, byIndex: () => (hasProject ? [{...project('a', 'shop'), defaultHost: ''}] : [])};
   const config = {claims: {lingerSeconds}};
   const requests: string[] = [];
   const client = {delete: async (_: unknown, {name}: {name: string}) => requests.push(`delete ${name}`)};
-  const run = reconcileReleasedClaim({
-    ...{stores: {claims, acmeIssuers, projects}, clock: new ManualClock(NOW), config},
-  } as unknown as Base);
-  const context = {client, signal: new AbortController().signal} as unknown as Parameters<typeof run>[1];
-  return {outcome: await run('shop.example.com', context), requests};
+  const run = reconcileReleasedClaim({stores: {claims, acmeIssuers, projects}, clock: new ManualClock(NOW), config});
+  return {outcome: await run('shop.example.com', reconcileContext(client)), requests};
 }
 
 test('one that a Domain holds stays', async () => {
@@ -75,11 +83,11 @@ test('one with an authorization at the CA waits until it is deactivated', async 
   expect(await reconcile(released)).toEqual({outcome: done(), requests: []});
 });
 
-test.each([
+test.each<{what: string; project: Projects; outcome: Outcome; requests: string[]}>([
   {what: 'its Project exists', project: {hasProject: true}, outcome: after(60 * MINUTE_MS), requests: []},
   {
     what: 'the cache of Projects is not synced',
-    project: {state: 'pending'},
+    project: {state: 'syncing'},
     outcome: after(60 * MINUTE_MS),
     requests: [],
   },

@@ -3,10 +3,12 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import type {Manager} from '../../runtime/controller/manager.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import type {Clock} from '../../time/clock.ts';
 import {self} from '../caches/changes.ts';
 import type {Base} from '../caches/context.ts';
 import {deleteAsRead} from '../caches/fresh.ts';
-import {INDEX} from '../caches/stores.ts';
+import {INDEX, type Stores} from '../caches/stores.ts';
+import type {OperatorConfig} from '../config/config.ts';
 import {DOMAIN_CLAIM, type DomainClaim} from '../kinds/kinds.ts';
 import {countsForMs, lastOrderMs} from './order-history.ts';
 import {limitsOf} from './order-windows.ts';
@@ -19,14 +21,24 @@ const WITHDRAWN_MS = 600_000;
 /** How often to look whether the Project of a default host still exists. */
 const PROJECT_MS = 3_600_000;
 
-export function addReleasedClaimController(manager: Manager, operator: Base): void {
+interface ReleaseParts {
+  readonly stores: {
+    readonly claims: Pick<Stores['claims'], 'get'>;
+    readonly projects: Pick<Stores['projects'], 'state' | 'byIndex'>;
+    readonly acmeIssuers: Pick<Stores['acmeIssuers'], 'list'>;
+  };
+  readonly config: Pick<OperatorConfig, 'claims'>;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+export function addReleasedClaimController(manager: Pick<Manager, 'controller'>, operator: Base): void {
   manager
     .controller({name: 'released-claim', reconcile: reconcileReleasedClaim(operator), workers: 1})
     .watch(operator.stores.claims, self);
 }
 
 /** Keys are hosts. A released claim lingers, blocks nobody, and is deleted once nothing that it records counts. */
-export function reconcileReleasedClaim(operator: Base): Reconcile {
+export function reconcileReleasedClaim(operator: ReleaseParts): Reconcile {
   const {stores, config, clock} = operator;
   return async (host, api) => {
     const claim = stores.claims.get(host);
@@ -47,13 +59,13 @@ export function reconcileReleasedClaim(operator: Base): Reconcile {
 }
 
 /** Until its cache is synced, a Project that is missing from it may exist. */
-function isInUse({stores}: Base, {metadata, spec}: DeepReadonly<DomainClaim>): boolean {
+function isInUse({stores}: ReleaseParts, {metadata, spec}: DeepReadonly<DomainClaim>): boolean {
   if (stores.projects.state !== 'synced') return true;
   return stores.projects.byIndex(INDEX.defaultHost, `${spec.namespace}/${metadata.name}`).length > 0;
 }
 
 /** Until then, the orders count against the limits of their CA. */
-function countsUntilMs({stores}: Base, claim: DeepReadonly<DomainClaim>): number {
+function countsUntilMs({stores}: ReleaseParts, claim: DeepReadonly<DomainClaim>): number {
   const lastMs = lastOrderMs(claim) ?? 0;
   const lengths = [...stores.acmeIssuers.list()].map(({spec}) => countsForMs(limitsOf(spec)));
   return lastMs === 0 ? 0 : lastMs + Math.max(0, ...lengths);

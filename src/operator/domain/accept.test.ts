@@ -1,17 +1,25 @@
 import {expect, test} from 'vitest';
-import {operatorConfig} from '../../../test/support/operator-config.ts';
+import {domainView, memoryOperator} from '../../../test/support/memory-operator.ts';
+import {project as projectOf} from '../../../test/support/objects.ts';
 import {ANNOTATION} from '../../api/names.ts';
+import type {CachedProject} from '../kinds/kinds.ts';
 import {accept} from './accept.ts';
-import type {DomainOperator} from './context.ts';
-import type {DomainView} from './view.ts';
 
-const config = operatorConfig();
-const project = {
+const project: CachedProject = {
+  ...projectOf('a', 'shop'),
   metadata: {name: 'shop', annotations: {[ANNOTATION.firstDeployedAt]: '2026-11-26T05:00:00Z'}},
-  spec: {service: {name: 'shop'}},
+  defaultHost: '',
 };
 
-test.each([
+interface Given {
+  readonly hasPlace?: boolean;
+  readonly customDomains?: boolean;
+  readonly host?: string;
+  readonly project?: undefined;
+  readonly holder?: 'us';
+}
+
+test.each<{what: string; given: Given; want: string}>([
   {what: 'with a place in the plan', given: {}, want: 'Accepted'},
   {what: 'beyond the plan', given: {hasPlace: false}, want: 'PlanLimitReached'},
   {
@@ -24,23 +32,10 @@ test.each([
   {what: 'that is invalid', given: {hasPlace: false, host: 'co.uk'}, want: 'InvalidHost'},
   {what: 'without its Project', given: {project: undefined}, want: 'ProjectNotFound'},
 ])('a Domain $what: $want', ({given, want}) => {
-  const {
-    hasPlace = true,
-    customDomains = true,
-    host = 'a.example.com',
-    ...view
-  } = given as Partial<{
-    hasPlace: boolean;
-    customDomains: boolean;
-    host: string;
-  }>;
-  const operator = {
-    config,
-    stores: {domains: {get: () => undefined}, projects: {byIndex: () => [], get: () => undefined}},
-    places: {domains: {has: () => hasPlace}, projects: {has: () => true}},
-  } as unknown as DomainOperator;
-  const account = {id: 'acme', planName: 'pro', plan: {customDomains, maxDomains: 3}};
-  const domain = {metadata: {name: host, namespace: 'acme'}, spec: {host, projectRef: {name: 'shop'}}};
-  const whole = {key: `acme/${host}`, host, namespace: 'acme', domain, project, account, holder: 'nobody', ...view};
-  expect(accept(operator, whole as unknown as DomainView).reason).toBe(want);
+  const {hasPlace = true, customDomains = true, ...view} = given;
+  const {account} = domainView();
+  const plan = {...account.plan, customDomains, maxDomains: 3};
+  const places = {domains: {has: () => hasPlace}, projects: {has: () => true}};
+  const whole = domainView({project, ...view, account: {...account, plan}});
+  expect(accept({...memoryOperator().operator, places}, whole).reason).toBe(want);
 });

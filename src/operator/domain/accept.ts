@@ -5,6 +5,7 @@ import {identify} from '../../runtime/apply/corrections.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Base} from '../caches/context.ts';
 import {listing} from '../caches/listing.ts';
+import type {Placing} from '../caches/places.ts';
 import {plansWithDomains} from '../kinds/account.ts';
 import {type CachedProject, DOMAIN, type Project} from '../kinds/kinds.ts';
 import {DEFAULT_REDIRECT_STATUS, desiredDomain, isManaged, listedHost} from '../kinds/project-hosts.ts';
@@ -13,7 +14,9 @@ import type {DomainOperator} from './context.ts';
 import {MAX_REDIRECTS, redirectEnd} from './redirects.ts';
 import type {DomainView} from './view.ts';
 
-export function accept(operator: DomainOperator, view: DomainView): DomainCondition {
+type AcceptOperator = Omit<DomainOperator, 'places'> & {readonly places: Placing<'domains' | 'projects'>};
+
+export function accept(operator: AcceptOperator, view: DomainView): DomainCondition {
   const {host, project, namespace, domain, holder} = view;
   const parsed = parseHost(host);
   if (!parsed.ok) return Accepted.invalidHost(parsed.problem);
@@ -34,7 +37,7 @@ export function accept(operator: DomainOperator, view: DomainView): DomainCondit
   );
 }
 
-function accepted({config}: DomainOperator, {account}: DomainView, project: string): DomainCondition {
+function accepted({config}: AcceptOperator, {account}: DomainView, project: string): DomainCondition {
   if (account.plan.customDomains) return Accepted.yes(project);
   return Accepted.yesDespitePlan(project, shownPlan(account), plansWithDomains(config));
 }
@@ -45,7 +48,7 @@ function shownPlan({planName, unknownPlan}: DomainView['account']): string {
 }
 
 /** The Domain differs from what its Projects list, and the change is late: says why, as far as that is known. */
-function outdated(operator: DomainOperator, view: DomainView): DomainCondition | undefined {
+function outdated(operator: AcceptOperator, view: DomainView): DomainCondition | undefined {
   const {change, domain, project, holder, key, isPaused} = view;
   if (!change) return undefined;
   // A host that no Project lists anymore keeps what it has, and gets nothing new.
@@ -59,7 +62,7 @@ function outdated(operator: DomainOperator, view: DomainView): DomainCondition |
 }
 
 /** The platform's own zones, everything below them, and their parents. */
-export function reservedZone(host: string, {config}: Base): string | undefined {
+export function reservedZone(host: string, {config}: Pick<Base, 'config'>): string | undefined {
   const {baseDomain, targetDomain, reservedHosts} = config.platform;
   const own = [baseDomain, targetDomain];
   return (
@@ -70,7 +73,7 @@ export function reservedZone(host: string, {config}: Base): string | undefined {
 
 /** Another Project that lists the host and takes precedence over the one of a manually created Domain. */
 function olderRival(
-  operator: DomainOperator,
+  operator: AcceptOperator,
   {key, host, domain}: DomainView,
   project: DeepReadonly<Project>,
 ): string | undefined {
@@ -81,14 +84,14 @@ function olderRival(
 }
 
 /** By nothing but its host and its plan: a tenant may create any number of Domains beyond the plan. */
-function refuseByPlan({places, config}: DomainOperator, {account, domain}: DomainView): DomainCondition | undefined {
+function refuseByPlan({places, config}: AcceptOperator, {account, domain}: DomainView): DomainCondition | undefined {
   const {plan, planName} = account;
   if (!plan.customDomains) return Accepted.planRequired(shownPlan(account), plansWithDomains(config));
   return places.domains.has(domain) ? undefined : Accepted.planLimitReached(planName, plan.maxDomains);
 }
 
 function refuseNewHost(
-  {places}: DomainOperator,
+  {places}: AcceptOperator,
   {account, domain}: DomainView,
   project: DeepReadonly<CachedProject>,
 ): DomainCondition | undefined {
@@ -103,7 +106,7 @@ function refuseNewHost(
 }
 
 function refuseRedirect(
-  {edge, ...operator}: DomainOperator,
+  {edge, ...operator}: AcceptOperator,
   view: DomainView,
   project: DeepReadonly<Project>,
 ): DomainCondition | undefined {

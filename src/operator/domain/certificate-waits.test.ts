@@ -1,10 +1,9 @@
 import {beforeEach, expect, test} from 'vitest';
+import {domainView} from '../../../test/support/memory-operator.ts';
 import {explainShortage} from '../claim/order-windows.ts';
 import {OrderSchedule} from '../issuer/order-schedule.ts';
 import type {ACMEIssuer} from '../kinds/kinds.ts';
 import {awaitOrder} from './certificate-waits.ts';
-import type {DomainOperator} from './context.ts';
-import type {DomainView} from './view.ts';
 
 const ISSUER = {name: 'ca', kind: 'ACMEIssuer', group: 'nameplate.dev'};
 /** The defaults of the CRD. */
@@ -14,7 +13,12 @@ const LIMITS = {
 };
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const minutes = (n: number) => NOW + n * 60_000;
-const TOLD = {type: 'CertificateReady', status: 'False', reason: 'OrderBudget', message: 'It is still queued.'};
+const TOLD = {
+  type: 'CertificateReady',
+  status: 'False',
+  reason: 'OrderBudget',
+  message: 'It is still queued.',
+} as const;
 
 let orderSchedule: OrderSchedule;
 beforeEach(() => {
@@ -25,13 +29,13 @@ beforeEach(() => {
 function turn(told?: number, isIssuing = true, issuerRef = ISSUER) {
   const issuer = {metadata: {name: 'ca'}, spec: {server: 'https://ca.test/dir', limits: LIMITS}} as ACMEIssuer;
   const acmeIssuers = {get: (name: string) => (name === 'ca' ? issuer : undefined)};
-  const operator = {orderSchedule, stores: {acmeIssuers}} as unknown as DomainOperator;
   const status = told !== undefined && {
-    conditions: [TOLD],
+    conditions: [{...TOLD, lastTransitionTime: ''}],
     certificate: {nextAttemptAt: new Date(told).toISOString()},
   };
-  const view = {key: 'a/a.test', host: 'a.test', namespace: 'a', domain: {...(status && {status})}, nowMs: NOW};
-  return awaitOrder(operator, view as unknown as DomainView, issuerRef, isIssuing);
+  const {domain} = domainView();
+  const view = domainView({host: 'a.test', domain: {...domain, ...(status && {status})}, nowMs: NOW});
+  return awaitOrder({orderSchedule, stores: {acmeIssuers}}, view, issuerRef, isIssuing);
 }
 
 test('after a restart, the reported time stays until the orders are planned again', () => {

@@ -35,12 +35,16 @@ const PLAN_MS = 5_000;
 /** Reasons of a host for which an order may be waiting. */
 const SHOWS_ORDER: ReadonlySet<string> = new Set(['OrderBudget', 'RenewalFailing', 'Expired']);
 
+interface OrderSources extends Pick<DomainOperator, 'orderSchedule'> {
+  readonly stores: {readonly acmeIssuers: Pick<DomainOperator['stores']['acmeIssuers'], 'get'>};
+}
+
 /**
  * A certificate that is requested, and whose order waits for the CA's budget.
  * `isAwaited`: the host needs it.
  */
 export function awaitOrder(
-  {orderSchedule, stores}: DomainOperator,
+  {orderSchedule, stores}: OrderSources,
   view: DomainView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
   isAwaited: boolean,

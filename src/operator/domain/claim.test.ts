@@ -1,33 +1,25 @@
 import {expect, test} from 'vitest';
-import type {DnsCheck, Verdict} from '../../dns/dns.ts';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {apiOf, dnsCheck, domainView, memoryOperator} from '../../../test/support/memory-operator.ts';
+import {API_VERSION} from '../../api/names.ts';
+import type {Verdict} from '../../dns/dns.ts';
+import type {DomainClaim} from '../kinds/kinds.ts';
 import {claimHost} from './claim.ts';
 import {DnsVerified} from './conditions.ts';
-import type {DomainContext} from './context.ts';
-import type {DomainView} from './view.ts';
 
 const HOST = 'shop.example.com';
 const KNOWN_SINCE = 1000;
 
 /** The condition of a Domain whose account is verified while another account holds the host. */
 async function claimOf(verdict: Partial<Verdict>, startedAt = KNOWN_SINCE + 1, namespace = 'theirs'): Promise<string> {
-  const context = {
-    stores: {domains: new Map()},
-    names: {proofToken: () => 'np-theirs'},
-    knownSince: {of: () => KNOWN_SINCE},
-    client: {replace: (_: unknown, claim: object) => Promise.resolve(claim)},
-  } as unknown as DomainContext;
-  const base: Partial<Verdict> = {verified: true, agreed: true, proof: 'cname', txtValues: [], observed: []};
-  const view = {
-    host: HOST,
-    namespace: 'ours',
-    account: {id: 'us'},
-    holder: 'another',
-    claim: {metadata: {name: HOST, uid: 'u'}, spec: {account: 'them', namespace, since: '2026-11-24T12:00:00Z'}},
-    question: {host: HOST, target: 'us.edge.test', txtName: `_nameplate.${HOST}`, txtValue: 'np-us', apexProof: 'txt'},
-    check: {startedAt, verdict: {...base, ...verdict}} as DnsCheck,
-    domain: {},
-    nowMs: 0,
-  } as unknown as DomainView;
+  const {operator} = memoryOperator({clock: new ManualClock(KNOWN_SINCE)});
+  const context = {...operator, ...apiOf({replace: async (_: unknown, claim: object) => claim})};
+  const claim: DomainClaim = {
+    ...{apiVersion: API_VERSION, kind: 'DomainClaim', metadata: {name: HOST, uid: 'u'}},
+    spec: {account: 'them', namespace, since: '2026-11-24T12:00:00Z'},
+  };
+  const check = dnsCheck({verified: true, agreed: true, proof: 'cname', ...verdict}, {startedAt});
+  const view = domainView({host: HOST, namespace: 'ours', holder: 'another', claim, check});
   const proof = {condition: DnsVerified.yes('right'), mayStart: verdict.verified ?? true};
   const {condition} = await claimHost(context, view, proof);
   return `${condition.reason}: ${condition.message}`;
@@ -52,5 +44,5 @@ test('a check that is older than the claim is repeated, and the record is not as
 });
 
 test('without the record, the record is what is missing', async () => {
-  expect(await claimOf({verified: false})).toContain(`change its DNS to ${HOST} CNAME us.edge.test`);
+  expect(await claimOf({verified: false})).toContain(`change its DNS to ${HOST} CNAME acct.edge.test`);
 });

@@ -20,7 +20,7 @@ import type {DomainOperator} from './context.ts';
 import {reconcileDomain} from './reconcile.ts';
 import {mattersToRedirects, withRedirectsTo} from './redirects.ts';
 
-export function addDomainController(manager: Manager, operator: DomainOperator): Controller {
+export function addDomainController(manager: Pick<Manager, 'controller'>, operator: DomainOperator): Controller {
   const {stores, scheduler, prober, orderSchedule, outdated, config} = operator;
   const {workers} = config.controller;
   const controller = manager

@@ -1,54 +1,54 @@
 import {expect, test} from 'vitest';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {domainView, memoryOperator} from '../../../test/support/memory-operator.ts';
+import {operatorConfig} from '../../../test/support/operator-config.ts';
+import type {Condition} from '../../api/conditions.ts';
 import type {ProbeReason, ProbeVerdict} from '../../probe/judge.ts';
+import type {Prober} from '../../probe/prober.ts';
 import type {CheckResult} from '../../schedule/scheduler.ts';
-import type {DomainOperator} from './context.ts';
+import {Routed} from './conditions.ts';
 import {probe} from './probe.ts';
-import type {DomainView} from './view.ts';
 
 const NOW = Date.parse('2026-11-24T12:00:00Z');
 const FAIL_AFTER_SECONDS = 30;
+const config = operatorConfig(`probes: {failAfterSeconds: ${FAIL_AFTER_SECONDS}}`);
 const seconds = (count: number) => NOW + count * 1000;
-const condition = (type: string, status: string, reason: string) => ({type, status, reason, message: 'as it was'});
+const condition = (type: string, status: Condition['status'], reason: string): Condition => {
+  return {type, status, reason, message: 'as it was', lastTransitionTime: ''};
+};
 const LIVE = [condition('Ready', 'True', 'Live'), condition('Probed', 'True', 'Answering')];
 
 interface World {
   readonly isOn?: boolean;
-  readonly check?: Partial<CheckResult<ProbeVerdict>>;
+  readonly check?: CheckResult<ProbeVerdict>;
   /** In the status. Default: a host that is live and was probed. */
-  readonly conditions?: readonly object[];
+  readonly conditions?: readonly Condition[];
   readonly isRouted?: boolean;
 }
 
-const failing = (reason: ProbeReason, sinceMs?: number) => ({
+const failing = (reason: ProbeReason, sinceMs?: number): CheckResult<ProbeVerdict> => ({
+  ...{startedAt: 0, checkedAt: 0},
   verdict: {reason, verified: false, agreed: sinceMs !== undefined, message: 'as the probe saw it.'},
   ...(sinceMs !== undefined && {agreedSince: sinceMs}),
 });
-const answering = {verdict: {reason: 'Answering', verified: true, agreed: true, message: ''}} as const;
+const answering: CheckResult<ProbeVerdict> = {
+  ...{startedAt: 0, checkedAt: 0},
+  verdict: {reason: 'Answering', verified: true, agreed: true, message: ''},
+};
 
 function result({isOn = true, check, conditions = LIVE, isRouted = true}: World) {
   const watched: string[] = [];
-  const operator = {
-    config: {probes: {failAfterSeconds: FAIL_AFTER_SECONDS}},
-    clock: {monotonic: () => NOW},
-    edge: {},
-    stores: {},
-    prober: {
-      isOn,
-      get: () => check,
-      watch: (_: string, {urgency}: {urgency: string}) => watched.push(urgency),
-      unwatch: () => watched.push('unwatched'),
-    },
-  } as unknown as DomainOperator;
-  const view = {
-    key: 'a/shop.test',
-    host: 'shop.test',
-    account: {id: 'a'},
-    domain: {metadata: {uid: 'uid'}, status: {conditions}},
-    published: {kind: 'serve'},
-    nowMs: NOW,
-  } as unknown as DomainView;
-  const routed = {condition: condition('Routed', 'True', 'Serving'), ...(isRouted && {publishes: {}})};
-  const {condition: found, wakeAtMs} = probe(operator, view, routed as Parameters<typeof probe>[2]);
+  const {operator} = memoryOperator({config, clock: new ManualClock(NOW)});
+  const prober: Prober = {
+    ...{...operator.prober, isOn, get: () => check},
+    watch: (_, {urgency}) => void watched.push(urgency),
+    unwatch: () => void watched.push('unwatched'),
+  };
+  const {domain} = domainView();
+  const status = {conditions: [...conditions]};
+  const view = domainView({domain: {...domain, status}, published: {kind: 'serve'}, nowMs: NOW});
+  const routed = {condition: Routed.serving('shop', ''), ...(isRouted && {publishes: {}})};
+  const {condition: found, wakeAtMs} = probe({...operator, prober}, view, routed);
   return {status: found.status, reason: found.reason, message: found.message, wakeAtMs, watched};
 }
 

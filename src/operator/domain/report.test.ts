@@ -1,10 +1,13 @@
 import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {apiOf, dnsCheck, domainView, memoryOperator} from '../../../test/support/memory-operator.ts';
+import {domain as domainOf} from '../../../test/support/objects.ts';
+import {operatorConfig} from '../../../test/support/operator-config.ts';
 import type {DomainStatus} from '../../api/generated/domain.ts';
+import type {Verdict} from '../../dns/dns.ts';
 import type {ObjectKey} from '../../runtime/kube/object.ts';
 import {PausedError} from '../kinds/steps.ts';
 import {Accepted, CaaAllowed, CertificateReady, Claimed, DnsVerified, Probed, Routed} from './conditions.ts';
-import type {DomainContext} from './context.ts';
 import {type Decided, Reporter} from './report.ts';
 import type {DomainView} from './view.ts';
 
@@ -17,7 +20,7 @@ interface Found {
   readonly isServed?: boolean;
   readonly key?: string;
   /** More of the view. */
-  readonly view?: object;
+  readonly view?: Partial<DomainView>;
   /** Why a write of the certificate step failed. */
   readonly failure?: unknown;
 }
@@ -30,22 +33,17 @@ function newReport() {
   const metadata = {name: 'a.test', namespace: 'a', generation: 1};
   const domains = new Map<string, {metadata: typeof metadata; status?: DomainStatus}>();
   let writes = 0;
-  const events: string[] = [];
-  const patch = async (_: unknown, {namespace, name}: ObjectKey, {status}: {status: DomainStatus}) => {
+  const patch = async (_: unknown, {namespace = '', name}: ObjectKey, {status}: {status: DomainStatus}) => {
     writes += 1;
     const key = `${namespace}/${name}`;
     const before = domains.get(key)?.status;
     const dns = {required: [], ...before?.dns, ...status.dns};
     const domain = {metadata: {...metadata, name, namespace}, status: {...before, ...status, dns}};
-    domains.set(key, domain as never);
+    domains.set(key, domain);
     return domain;
   };
-  const context = {
-    client: {patch},
-    clock,
-    config: {dns: {propagationSeconds: 3600}},
-    events: {event: (_: unknown, type: string, reason: string) => void events.push(`${type} ${reason}`)},
-  } as unknown as DomainContext;
+  const {operator, events} = memoryOperator({clock, config: operatorConfig('dns: {propagationSeconds: 3600}')});
+  const context = {...operator, ...apiOf({patch})};
   const report = async (found: Found) => {
     const {value, proof = missing(value), isServed = false, key = 'a/a.test', view: more, failure} = found;
     const served: Partial<Decided> = {
@@ -66,15 +64,15 @@ function newReport() {
     };
     const [namespace = '', host = ''] = key.split('/');
     const observed = [{type: 'TXT', name: 'a.test', value, server: 'ns1.test'}];
-    const view = {
-      key,
-      host,
-      domain: domains.get(key) ?? {metadata: {...metadata, name: host, namespace}},
-      nowMs: clock.now(),
-      question: {target: 'acct.edge.test', apexProof: 'txt', txtName: '_nameplate.a.test', txtValue: 'token'},
-      check: {verdict: {observed, addressesOnly: false}},
+    const view = domainView({
+      ...{host, namespace, nowMs: clock.now(), check: dnsCheck({observed})},
+      domain: {
+        ...domainOf(namespace, host, 'shop'),
+        metadata: {...metadata, name: host, namespace},
+        ...domains.get(key),
+      },
       ...more,
-    } as unknown as DomainView;
+    });
     const wakeAtMs = await reporter.report(context, view, decided);
     return {wakeAtMs, writes, handled: domains.get(key)?.status?.lastHandledVerifyRequest};
   };
@@ -114,7 +112,16 @@ test('another outcome is written at once', async () => {
   expect(await report({value: '1', proof})).toMatchObject({writes: 2});
 });
 
-test.each([
+interface Request {
+  readonly what: string;
+  readonly request?: string;
+  readonly verdict: Partial<Verdict>;
+  readonly proof?: Decided['proof']['condition'];
+  readonly failure?: Error;
+  readonly isHandled: boolean;
+}
+
+test.each<Request>([
   {what: 'DNS was checked for it', verdict: {verified: true}, isHandled: true},
   {what: 'the last check was for an earlier one', request: 'earlier', verdict: {verified: true}, isHandled: false},
   {what: 'all servers say no', verdict: {agreed: true}, isHandled: true},
@@ -129,8 +136,7 @@ test.each([
   {what: 'its attempt is refused', verdict: {verified: true}, failure: new Error('refused'), isHandled: false},
 ])('a verify request is handled if $what: $isHandled', async row => {
   const {request = 'now', verdict, proof = DnsVerified.yes('It has the record.'), failure, isHandled} = row;
-  const check = {request, verdict: {observed: [], addressesOnly: false, ...verdict}};
-  const view = {verifyRequest: 'now', check, account: {plan: {customDomains: true}}};
+  const view = {verifyRequest: 'now', check: dnsCheck(verdict, {request})};
   const {handled} = await newReport().report({
     value: '',
     proof,

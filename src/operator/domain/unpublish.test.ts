@@ -1,18 +1,15 @@
 /** Which routes the holder of a host removes in other namespaces. Without an API server. */
 
 import {beforeEach, expect, test} from 'vitest';
-import {memoryCaches} from '../../../test/support/memory-caches.ts';
+import {apiOf, domainView, memoryOperator} from '../../../test/support/memory-operator.ts';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {ApiError, classifyFailure} from '../../runtime/kube/errors.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
 import {BehindError} from '../caches/fresh.ts';
-import {createStores} from '../caches/stores.ts';
 import {traefik} from '../edge/traefik.ts';
 import {routeName} from '../kinds/derived-names.ts';
-import type {DomainContext} from './context.ts';
 import {dropOtherRoutes} from './unpublish.ts';
-import type {DomainView} from './view.ts';
 
 const HOST = 'shop.example.com';
 const config = operatorConfig();
@@ -26,8 +23,9 @@ let claim: object | undefined;
 let drop: () => Promise<unknown>;
 
 beforeEach(() => {
-  const caches = memoryCaches();
-  put = caches.put;
+  const memory = memoryOperator({config, edge});
+  const {operator} = memory;
+  put = memory.put;
   deleted = [];
   refusal = undefined;
   claim = {namespace: 'holder'};
@@ -38,9 +36,8 @@ beforeEach(() => {
       deleted.push(`${kind} ${key.namespace}/${key.name}`);
     },
   };
-  const stores = createStores(caches.manager, config, {defaultHost: () => ''}, edge);
-  const context = {client, stores, edge, corrections: {forget: () => undefined}} as unknown as DomainContext;
-  drop = () => dropOtherRoutes(context, {host: HOST, namespace: 'holder'} as DomainView);
+  const context = {...operator, ...apiOf(client)};
+  drop = () => dropOtherRoutes(context, domainView({host: HOST, namespace: 'holder'}));
 });
 
 /** The objects of a route, except its Service, which other hosts may use. */
@@ -100,10 +97,10 @@ test('a route that a finalizer keeps, but that matches no request, is left to it
   expect(await drop()).toBeUndefined();
 });
 
-test('a refusal is returned for the log; no other error names the former holder', async () => {
+test('a refusal is the failure of the step, for the log; no other error names the former holder', async () => {
   for (const object of routeOf('former')) put(object);
   refusal = new ApiError('DELETE', 403, {message: 'not in namespace former'});
-  expect(await drop()).toBe(refusal);
+  expect(await drop()).toMatchObject({condition: {reason: 'Refused'}, failure: refusal});
   refusal = new ApiError('DELETE', 503, {message: 'not in namespace former'});
   const outage = await drop().catch((error: unknown) => error);
   expect(classifyFailure(outage)).toBe('outage');

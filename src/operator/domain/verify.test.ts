@@ -1,37 +1,24 @@
 import {expect, test} from 'vitest';
-import type {DnsCheck} from '../../dns/dns.ts';
-import {DnsVerified} from './conditions.ts';
-import type {DomainOperator} from './context.ts';
+import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {dnsCheck, domainView, memoryOperator} from '../../../test/support/memory-operator.ts';
+import {operatorConfig} from '../../../test/support/operator-config.ts';
+import type {DnsScheduler, Verdict} from '../../dns/dns.ts';
+import {KnownSince} from '../caches/known-since.ts';
+import {CaaAllowed, DnsVerified, type DomainCondition} from './conditions.ts';
 import {verifyDns} from './verify.ts';
 import type {DomainView} from './view.ts';
 
 const NOW = Date.parse('2026-11-24T12:00:00Z');
 const DRIFT_AFTER_SECONDS = 30;
+const config = operatorConfig(`dns: {driftAfterSeconds: ${DRIFT_AFTER_SECONDS}}`);
 const accepted = {type: 'Accepted', status: 'True', reason: 'Accepted', message: ''} as const;
 
 /** A served host whose servers have agreed for this many seconds that it does not point here. */
-function driftingFor(seconds: number, last: object) {
-  const operator = {
-    config: {dns: {driftAfterSeconds: DRIFT_AFTER_SECONDS}},
-    clock: {monotonic: () => NOW},
-    scheduler: {watch: () => undefined},
-  } as unknown as DomainOperator;
+function driftingFor(seconds: number, last: DomainCondition) {
+  const {operator} = memoryOperator({config, clock: new ManualClock(NOW)});
   const since = NOW - seconds * 1000;
-  const check = {
-    verdict: {verified: false, agreed: true, reason: 'RecordMissing', message: 'There is no record.'},
-    agreedSince: since,
-    agreedSinceEpochMs: since,
-  } as DnsCheck;
-  const view = {
-    key: 'a/shop.test',
-    host: 'shop.test',
-    account: {id: 'a', plan: {}},
-    domain: {metadata: {uid: 'uid'}, status: {conditions: [last]}},
-    holder: 'us',
-    published: {kind: 'serve'},
-    check,
-    nowMs: NOW,
-  } as unknown as DomainView;
+  const check = dnsCheck({agreed: true}, {agreedSince: since, agreedSinceEpochMs: since});
+  const view = domainView({...reported(last), holder: 'us', published: {kind: 'serve'}, check, nowMs: NOW});
   return verifyDns(operator, view, accepted).condition;
 }
 
@@ -48,14 +35,21 @@ test('to a new process, a host that drifted has drifted since the same time', ()
   expect(driftingFor(DRIFT_AFTER_SECONDS, drifted)).toEqual(drifted);
 });
 
-const cname = {reason: 'Verified', verified: true, agreed: true, caa: {outcome: 'allowed'}};
-const forbidden = {...cname, caa: {outcome: 'forbidden'}};
-const served = {published: {kind: 'serve'}};
-const reported = (...conditions: readonly object[]) => ({domain: {metadata: {}, status: {conditions}}});
-const dns = {type: 'DNSVerified', status: 'True'};
-const caa = {type: 'CAAAllowed', status: 'True'};
+const cname: Partial<Verdict> = {verified: true, agreed: true, caa: {outcome: 'allowed', message: ''}};
+const forbidden: Partial<Verdict> = {...cname, caa: {outcome: 'forbidden', message: ''}};
+const served = {published: {kind: 'serve'}} as const;
+function reported(...conditions: readonly DomainCondition[]) {
+  const status = {conditions: conditions.map(each => ({...each, lastTransitionTime: ''}))};
+  return {domain: {...domainView().domain, status}};
+}
+const dns = DnsVerified.yes('');
+const caa = CaaAllowed.yes('');
 
-test.each([
+interface Found extends Partial<DomainView> {
+  readonly verdict?: Partial<Verdict>;
+}
+
+test.each<{when: string; found: Found; want: string}>([
   {when: 'it was not checked yet', found: {}, want: 'pending'},
   {when: 'its record is missing', found: {verdict: {...cname, verified: false}}, want: 'pending'},
   {when: 'CAA forbids a certificate', found: {verdict: forbidden}, want: 'pending'},
@@ -68,13 +62,14 @@ test.each([
   {when: 'another holds it, whose claim a check may move', found: {verdict: cname, holder: 'another'}, want: 'pending'},
 ])('a host is $want when $when', ({found: {verdict, ...found}, want}) => {
   const watched: string[] = [];
-  const scheduler = {watch: (_: string, {urgency}: {urgency: string}) => void watched.push(urgency), request() {}};
-  const operator = {config: {dns: {}}, knownSince: {of: () => 0}, clock: {monotonic: () => NOW}, scheduler};
-  const view = {
-    ...{key: 'a/shop.test', host: 'shop.test', account: {id: 'a', plan: {}}, domain: {metadata: {}}, nowMs: NOW},
-    ...(verdict && {check: {verdict, startedAt: NOW}}),
-    ...found,
-  };
-  verifyDns(operator as unknown as DomainOperator, view as unknown as DomainView, accepted);
+  const {operator} = memoryOperator({clock: new ManualClock(NOW)});
+  const watch: DnsScheduler['watch'] = (_, {urgency}) => void watched.push(urgency);
+  const check = verdict && dnsCheck(verdict, {startedAt: NOW});
+  const view = domainView({...found, check, nowMs: NOW});
+  verifyDns(
+    {...operator, knownSince: new KnownSince(new ManualClock(0)), scheduler: {...operator.scheduler, watch}},
+    view,
+    accepted,
+  );
   expect(watched).toEqual([want]);
 });

@@ -9,8 +9,10 @@ export interface Proof extends StepResult {
   readonly mayStart: boolean;
 }
 
+type VerifyOperator = Pick<DomainOperator, 'scheduler' | 'knownSince' | 'config' | 'clock'>;
+
 /** Watches the DNS of hosts that may start or are held, and judges the last check. */
-export function verifyDns(operator: DomainOperator, view: DomainView, accepted: DomainCondition): Proof {
+export function verifyDns(operator: VerifyOperator, view: DomainView, accepted: DomainCondition): Proof {
   const {scheduler} = operator;
   const {key, holder, domain, account, question, published} = view;
   const isAccepted = accepted.status === 'True';
@@ -52,7 +54,7 @@ function urgencyOf(view: DomainView): 'pending' | 'steady' {
 
 /** The tenant's request, or our own after a check that is too old to decide who may hold the host. */
 function requestOf(
-  {knownSince}: DomainOperator,
+  {knownSince}: VerifyOperator,
   {verifyRequest, account, holder, claim, check}: DomainView,
 ): string | undefined {
   if (verifyRequest && account.plan.customDomains) return verifyRequest;
@@ -68,7 +70,7 @@ function unchecked(view: DomainView, held: boolean): DomainCondition {
 }
 
 /** A failed check of a host that we hold. A live host drifts only if all servers agree for the configured time. */
-function judgeHeld({config, clock}: DomainOperator, view: DomainView): Pick<Proof, 'condition' | 'wakeAtMs'> {
+function judgeHeld({config, clock}: VerifyOperator, view: DomainView): Pick<Proof, 'condition' | 'wakeAtMs'> {
   const {check, published, host, nowMs} = view;
   if (!check) return {condition: DnsVerified.held(host)};
   const {verdict, agreedSince, agreedSinceEpochMs = 0} = check;

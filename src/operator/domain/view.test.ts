@@ -1,5 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {type DomainView, requiredRecords} from './view.ts';
+import {dnsCheck, domainView} from '../../../test/support/memory-operator.ts';
+import {requiredRecords} from './view.ts';
 
 const TARGET = 'acct.edge.test';
 
@@ -10,14 +11,14 @@ function records(
   last?: readonly [type: string, label: string],
   apexAddresses?: readonly string[],
 ): string[] {
-  const required = last && [{type: last[0], name: host, label: last[1], value: TARGET}];
-  const verdict = {zone, observed: [], addressesOnly: false};
-  const view = {
+  const required = last && [{type: last[0], name: host, label: last[1], value: TARGET, ttl: 3600}];
+  const {domain, question} = domainView({host});
+  const view = domainView({
     host,
-    question: {host, target: TARGET, txtName: `_nameplate.${host}`, txtValue: 'token', apexProof: 'txt', apexAddresses},
-    check: zone === undefined ? undefined : {verdict},
-    domain: {status: {dns: required && {required}}},
-  } as unknown as DomainView;
+    question: {...question, target: TARGET, ...(apexAddresses && {apexAddresses})},
+    check: zone === undefined ? undefined : dnsCheck({zone}),
+    domain: {...domain, status: {...(required && {dns: {required}})}},
+  });
   return requiredRecords(view).map(({type, label}) => `${type} ${label}`);
 }
 

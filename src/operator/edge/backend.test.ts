@@ -4,13 +4,12 @@ import {slimService} from '../caches/slim.ts';
 import {backendName} from '../kinds/derived-names.ts';
 import type {Project, Service} from '../kinds/kinds.ts';
 import {explainNoBackend, findBackend} from './backend.ts';
-import type {EdgeOperator} from './context.ts';
 
 /** The report of a Project if its Service has this spec. */
 function told(spec: NonNullable<Service['spec']>, port: string | number = 80) {
   const services = new Store<Service>({onHandlerError: () => undefined});
   services.upsert(slimService({apiVersion: 'v1', kind: 'Service', metadata: {name: 'shop', namespace: 'a'}, spec}));
-  const operator = {stores: {services}, edge: {problem: () => undefined}} as unknown as EdgeOperator;
+  const sources = {stores: {services, platform: {get: () => undefined}}, edge: {problem: () => undefined}};
   const metadata = {name: 'shop', namespace: 'a'};
   const project: Project = {
     apiVersion: 'any/v1',
@@ -18,7 +17,7 @@ function told(spec: NonNullable<Service['spec']>, port: string | number = 80) {
     metadata,
     spec: {service: {name: 'shop', port}},
   };
-  const found = findBackend(operator, project);
+  const found = findBackend(sources, project);
   return found.kind === 'found' ? found.backend : explainNoBackend(found);
 }
 

@@ -2,10 +2,10 @@
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {MAX_SERVICE} from '../caches/slim.ts';
+import type {Stores} from '../caches/stores.ts';
 import {backendName} from '../kinds/derived-names.ts';
-import type {Backend, EdgeProblem} from '../kinds/edge-provider.ts';
+import type {Backend, EdgeProblem, EdgeProvider, PlatformReader} from '../kinds/edge-provider.ts';
 import type {Project, ServicePort} from '../kinds/kinds.ts';
-import type {EdgeOperator} from './context.ts';
 
 /** Why a Project has nothing to route to, or no edge to route at. */
 export const NO_BACKEND_REASONS = [
@@ -48,8 +48,13 @@ export function explainNoBackend(found: NoBackend): {readonly reason: NoBackendR
   }
 }
 
+interface BackendSources {
+  readonly stores: {readonly services: Pick<Stores['services'], 'get'>; readonly platform: PlatformReader};
+  readonly edge: Pick<EdgeProvider, 'problem'>;
+}
+
 export function findBackend(
-  {stores, edge}: EdgeOperator,
+  {stores, edge}: BackendSources,
   project: DeepReadonly<Project>,
 ): {readonly kind: 'found'; readonly backend: Backend} | NoBackend {
   const {name, port: given} = project.spec.service;

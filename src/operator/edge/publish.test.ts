@@ -5,20 +5,17 @@
 
 import {beforeEach, describe, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
-import {memoryCaches} from '../../../test/support/memory-caches.ts';
+import {apiOf, memoryOperator, reconcileContext} from '../../../test/support/memory-operator.ts';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {LABEL} from '../../api/names.ts';
-import {Corrections} from '../../runtime/apply/corrections.ts';
 import {withoutNulls} from '../../runtime/apply/merge-patch.ts';
 import type {Store} from '../../runtime/cache/store.ts';
-import type {ReconcileContext} from '../../runtime/controller/controller.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/object.ts';
 import {KnownSince} from '../caches/known-since.ts';
-import {createStores} from '../caches/stores.ts';
 import {backendName, routeName} from '../kinds/derived-names.ts';
 import type {EdgeProvider, HostRoute} from '../kinds/edge-provider.ts';
 import {INGRESS, SERVICE} from '../kinds/kinds.ts';
-import type {EdgeContext, EdgeOperator} from './context.ts';
+import type {EdgeContext} from './context.ts';
 import {gateway} from './gateway.ts';
 import {HTTP_ROUTE, type HttpRoute} from './gateway-kinds.ts';
 import {deleteRoutes, type Publication, publishRoute, whileFormerServes} from './publish.ts';
@@ -43,7 +40,7 @@ beforeEach(() => connect(edge));
 function connect(to: EdgeProvider): void {
   clock = new ManualClock(Date.parse('2026-06-01T00:00:00Z'));
   writes = [];
-  const caches = memoryCaches();
+  const caches = memoryOperator({config, clock, edge: to});
   let version = 1;
   put = object => {
     const metadata = {
@@ -78,13 +75,9 @@ function connect(to: EdgeProvider): void {
       return true;
     },
   };
-  const stores = createStores(caches.manager, config, {defaultHost: () => ''}, to);
-  const {signal} = new AbortController();
-  const corrections = new Corrections(clock);
-  const knownSince = new KnownSince(clock);
-  context = {stores, config, edge: to, clock, client, signal, corrections, knownSince} as unknown as EdgeContext;
+  context = {...caches.operator, ...apiOf(client)};
   const reconcile = reconcileUnusedService(context);
-  sweep = name => reconcile(`${NAMESPACE}/${name}`, {client, signal} as unknown as ReconcileContext);
+  sweep = name => reconcile(`${NAMESPACE}/${name}`, reconcileContext(client));
 }
 
 /** RFC 7396. */
@@ -356,7 +349,7 @@ describe('a default host on a Gateway', () => {
 
 test('a host that was accepted counts as accepted for a minute after each change of its route', async () => {
   const clock = new ManualClock();
-  const operator = {clock, knownSince: new KnownSince(clock)} as unknown as EdgeOperator;
+  const operator = {clock, knownSince: new KnownSince(clock)};
   const pending = (version: string) => ({kind: 'pending', what: 'HTTPRoute np-a', version}) as const;
   const kindOf = (publication: Publication, was = true) => whileFormerServes(operator, publication, was).kind;
   expect(kindOf(pending('a 2'), false)).toBe('pending');

@@ -107,7 +107,7 @@ const PENDING_MS = 60_000;
  * `wasAccepted`: according to the last status, so that a restart gives no more time.
  */
 export function whileFormerServes(
-  {knownSince, clock}: EdgeOperator,
+  {knownSince, clock}: Pick<EdgeOperator, 'knownSince' | 'clock'>,
   publication: Publication,
   wasAccepted: boolean,
 ): Publication {

@@ -15,7 +15,7 @@ import type {EdgeContext, EdgeOperator} from './context.ts';
 /** In this time, every replica of the edge has the routes that no longer use a Service. */
 const UNUSED_MS = 60_000;
 
-export function addUnusedServiceController(manager: Manager, operator: EdgeOperator): void {
+export function addUnusedServiceController(manager: Pick<Manager, 'controller'>, operator: EdgeOperator): void {
   const controller = manager.controller({
     name: 'unused-service',
     reconcile: reconcileUnusedService(operator),

@@ -1,9 +1,10 @@
 /** Creates, reads, and misses the key of the ACME account, with a client that has no API server. */
-import pino from 'pino';
+
 import {beforeEach, expect, test} from 'vitest';
+import {apiOf, memoryOperator} from '../../../test/support/memory-operator.ts';
+import {API_VERSION} from '../../api/names.ts';
 import type {KubeObject, ObjectKey} from '../../runtime/kube/object.ts';
 import {AccountKeyError, accountKeysOf} from './account-key.ts';
-import type {IssuerContext} from './context.ts';
 
 interface Secret extends KubeObject {
   readonly immutable?: boolean;
@@ -30,22 +31,20 @@ const client = {
 };
 
 async function load(accountKeySecret = NAME, ...formerAccountKeySecrets: string[]) {
-  const refs = thumbprints.map(name => ({name, kind: 'ACMEIssuer', group: 'nameplate.dev'}));
-  const acmeIssuers = {get: (thumbprint: string) => ({status: {thumbprint}})};
-  return await accountKeysOf({
-    client,
-    signal: new AbortController().signal,
-    namespace: 'nameplate',
-    config: {
-      certificates: {
-        issuerRef: {name: 'other', kind: 'ClusterIssuer', group: 'cert-manager.io'},
-        formerIssuerRefs: refs,
-        acme: {accountKeySecret, formerAccountKeySecrets},
-      },
-    },
-    stores: {acmeIssuers},
-    logger: pino({level: 'silent'}),
-  } as unknown as IssuerContext);
+  const formerIssuerRefs = thumbprints.map(name => ({name, kind: 'ACMEIssuer', group: 'nameplate.dev'}) as const);
+  const {operator, put, config} = memoryOperator();
+  for (const thumbprint of thumbprints) {
+    const server = 'https://ca.test/dir';
+    put({
+      apiVersion: API_VERSION,
+      kind: 'ACMEIssuer',
+      metadata: {name: thumbprint},
+      ...{spec: {server}, status: {thumbprint}},
+    });
+  }
+  const acme = {...config.certificates.acme, accountKeySecret, formerAccountKeySecrets};
+  const certificates = {...config.certificates, formerIssuerRefs, acme};
+  return await accountKeysOf({...operator, ...apiOf(client), config: {...config, certificates}});
 }
 
 test('the key is created once, in a Secret that cannot change', async () => {

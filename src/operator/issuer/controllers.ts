@@ -13,7 +13,7 @@ import {reconcileIssuer} from './reconcile.ts';
 import {reconcileRenewal} from './renewals.ts';
 import {reconcileSigning} from './sign.ts';
 
-export function addIssuerControllers(manager: Manager, operator: IssuerOperator): void {
+export function addIssuerControllers(manager: Pick<Manager, 'controller'>, operator: IssuerOperator): void {
   const {stores, config} = operator;
   if (acmeIssuersOf(config.certificates).length > 0) {
     manager
@@ -39,7 +39,7 @@ export function addIssuerControllers(manager: Manager, operator: IssuerOperator)
     );
 }
 
-function addSigningController(manager: Manager, operator: IssuerOperator): void {
+function addSigningController(manager: Pick<Manager, 'controller'>, operator: IssuerOperator): void {
   const {stores, config} = operator;
   const requests = stores.certificateRequests;
   manager
@@ -55,7 +55,7 @@ function addSigningController(manager: Manager, operator: IssuerOperator): void 
 }
 
 /** Claims show who holds a host, and remember orders; a Certificate shows whether a renewal is due. */
-function addOrderController(manager: Manager, operator: IssuerOperator): void {
+function addOrderController(manager: Pick<Manager, 'controller'>, operator: IssuerOperator): void {
   const {stores} = operator;
   const issuers = () => [...stores.acmeIssuers.list()].map(({metadata}) => metadata.name);
   const issuerOf = ({spec}: {readonly spec: DeepReadonly<Pick<Certificate['spec'], 'issuerRef'>>}) =>

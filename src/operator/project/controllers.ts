@@ -20,7 +20,7 @@ import type {ProjectOperator} from './context.ts';
 import {reconcileManagedDomain} from './managed.ts';
 import {reconcileProject} from './reconcile.ts';
 
-export function addProjectController(manager: Manager, operator: ProjectOperator): Controller {
+export function addProjectController(manager: Pick<Manager, 'controller'>, operator: ProjectOperator): Controller {
   const {stores, outdated} = operator;
   const {workers} = operator.config.controller;
   const controller = manager
@@ -68,7 +68,10 @@ function awaitsCertificate({status}: DeepReadonly<CachedProject>): boolean {
   return CERTIFICATE_REASONS.has(findCondition(status?.conditions, 'Ready')?.reason ?? '');
 }
 
-export function addManagedDomainController(manager: Manager, operator: ProjectOperator): Controller {
+export function addManagedDomainController(
+  manager: Pick<Manager, 'controller'>,
+  operator: ProjectOperator,
+): Controller {
   const {stores, outdated, config} = operator;
   const {workers} = config.controller;
   return manager

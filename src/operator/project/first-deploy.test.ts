@@ -1,10 +1,11 @@
 /** How often the operator lists a project's EndpointSlices. */
+
 import {beforeEach, expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {apiOf} from '../../../test/support/memory-operator.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
 import {type CachedProject, PROJECT} from '../kinds/kinds.ts';
-import type {ProjectContext} from './context.ts';
 import {FirstDeploys} from './first-deploy.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
@@ -37,7 +38,7 @@ beforeEach(() => {
   find = (changes, hasPlace = true) => {
     const project = {metadata: {...metadata, ...changes}, spec: {service: {name: 'shop', port: 80}}};
     const places = {projects: {has: () => hasPlace}};
-    return deploys.find({client, clock, stores, places} as unknown as ProjectContext, project as CachedProject);
+    return deploys.find({...apiOf(client), clock, stores, places}, project as CachedProject);
   };
 });
 

@@ -6,9 +6,12 @@ import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {classifyFailure} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, keyOf, objectKey} from '../../runtime/kube/object.ts';
+import type {Clock} from '../../time/clock.ts';
+import type {ApiAccess} from '../caches/context.ts';
+import type {Placing} from '../caches/places.ts';
+import type {Stores} from '../caches/stores.ts';
 import {type CachedProject, ENDPOINT_SLICE, PROJECT, type Project} from '../kinds/kinds.ts';
 import {PausedError, type StepEnd} from '../kinds/steps.ts';
-import type {ProjectContext} from './context.ts';
 
 /** A tenant may write any number of slices. By default, each has at most 100 pods. */
 const MAX_SLICES = 5;
@@ -16,6 +19,12 @@ const MIN_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
 /** A project that has waited for an hour may wait two more minutes, so one that is never deployed costs little. */
 const PART_OF_AGE = 30;
+
+interface DeployContext extends ApiAccess {
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly stores: {readonly services: Pick<Stores['services'], 'get'>};
+  readonly places: Placing<'projects'>;
+}
 
 export interface FirstDeploy extends StepEnd {
   /** When the first deployment was; undefined if there was none. */
@@ -41,7 +50,7 @@ export class FirstDeploys {
    * One ready endpoint of the Service is enough. The annotation survives outages and restores. A Project without a
    * place in the plan is not checked: a tenant may create any number.
    */
-  async find(context: ProjectContext, project: DeepReadonly<CachedProject>): Promise<FirstDeploy> {
+  async find(context: DeployContext, project: DeepReadonly<CachedProject>): Promise<FirstDeploy> {
     const {stores, clock, places} = context;
     const key = keyOf(project);
     const deployedAt = project.metadata.annotations?.[ANNOTATION.firstDeployedAt];
@@ -62,7 +71,7 @@ export class FirstDeploys {
 }
 
 async function hasReadyEndpoint(
-  {client, signal}: ProjectContext,
+  {client, signal}: ApiAccess,
   {metadata, spec}: DeepReadonly<Project>,
 ): Promise<boolean> {
   const {namespace = ''} = metadata;
@@ -73,7 +82,7 @@ async function hasReadyEndpoint(
   return false;
 }
 
-async function note({client, signal, clock}: ProjectContext, project: DeepReadonly<Project>): Promise<string> {
+async function note({client, signal, clock}: DeployContext, project: DeepReadonly<Project>): Promise<string> {
   const now = timestamp(clock.now());
   const patch = {metadata: {annotations: {[ANNOTATION.firstDeployedAt]: now}}};
   await client.patch(PROJECT, objectKey(project), patch, {signal});

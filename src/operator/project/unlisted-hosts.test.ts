@@ -1,6 +1,8 @@
 /** How often the Projects of a namespace are read, and what a plan in the cache proves. Without an API server. */
+
 import {beforeEach, expect, test, vi} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
+import {apiOf} from '../../../test/support/memory-operator.ts';
 import {LABEL} from '../../api/names.ts';
 import type {ResourceType} from '../../runtime/kube/object.ts';
 import type {ProjectOperator} from './context.ts';
@@ -30,7 +32,7 @@ function waitMs(host: string): Promise<number> {
     await clock.sleep(readMs);
     yield {items: listed === undefined ? [] : [{metadata: {name: 'p'}, spec: {domains: {primary: listed}}}]};
   }
-  return unlisted.waitMs({client: {list}, signal: new AbortController().signal} as never, `acme/${host}`);
+  return unlisted.waitMs(apiOf({list}), `acme/${host}`);
 }
 
 // attack: too-many-projects
@@ -111,7 +113,8 @@ test.each([
     async function* list({kind}: ResourceType) {
       yield {items: kind === 'Namespace' ? [namespaceOf(labels)] : [...taken, 'listing'].map(projectOf)};
     }
-    const api = {client: {list}, signal: new AbortController().signal} as never;
-    expect(await new UnlistedHosts(operator as unknown as ProjectOperator).waitMs(api, 'acme/a.example')).toBe(want);
+    expect(
+      await new UnlistedHosts(operator as unknown as ProjectOperator).waitMs(apiOf({list}), 'acme/a.example'),
+    ).toBe(want);
   },
 );
