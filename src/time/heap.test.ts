@@ -30,6 +30,19 @@ test('the items that are kept still come in order', () => {
   expect(rest).toEqual(rest.toSorted((a, b) => a - b));
 });
 
+// attack: hostile-dns
+test('each of the first of 100,000 items is found with few comparisons', () => {
+  let compared = 0;
+  const heap = new Heap<number>((a, b) => {
+    compared += 1;
+    return a < b;
+  });
+  for (let n = 0; n < 100_000; n++) heap.add((n * 7919) % 100_003);
+  compared = 0;
+  for (let n = 0; n < 10; n++) heap.removeFirst();
+  expect(compared).toBeLessThan(10 * 2 * 17); // two for each level
+});
+
 function drain(heap: Heap<number>): number[] {
   const items: number[] = [];
   for (let item = heap.removeFirst(); item !== undefined; item = heap.removeFirst()) items.push(item);

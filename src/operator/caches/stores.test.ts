@@ -1,7 +1,6 @@
-import {setFlagsFromString} from 'node:v8';
-import {runInNewContext} from 'node:vm';
 import {describe, expect, test} from 'vitest';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
+import {inSmallHeap} from '../../../test/support/small-heap.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {includes, withHash} from '../../runtime/apply/apply.ts';
 import {Store} from '../../runtime/cache/store.ts';
@@ -248,37 +247,19 @@ test('what cert-manager records on a host’s Secret is kept', () => {
   expect(certifiedBy(kept, 'a.test')).toEqual({kind: 'others', names: 'a.test, spiffe://b'});
 });
 
-/** Bytes on the heap. `make` must keep nothing else. */
-function heapOf(cache: Cache, count: number, make: (index: number) => KubeObject): number {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  const used = () => {
-    collect();
-    return process.memoryUsage().heapUsed;
-  };
-  const kept = Array.from({length: count}, (_, index) => keptOf(cache, make(index))); // compiles, and creates hidden classes
-  const before = used();
-  for (let index = 0; index < count; index++) kept.push(keptOf(cache, make(count + index)));
-  return (used() - before) / count;
-}
-
 /** In V8, a slice of a string may keep the whole string in memory. */
 // attack: operator-work
-test('the garbage collector frees what is cut from a value', () => {
-  const perObject = heapOf(cacheOf('domains'), 200, index => {
-    const value: string = JSON.parse(JSON.stringify(`${index}`.padEnd(65_536, 'x')));
-    const metadata = {name: 'a.test', namespace: 'ns', annotations: {[ANNOTATION.verifyRequestedAt]: value}};
-    return {apiVersion: 'v1', kind: 'Domain', metadata};
-  });
-  expect(perObject).toBeLessThan(8192);
-});
-
-/** V8 stores texts of up to nine characters only once, so this measures only the objects. */
-test('what is kept has no room for more', () => {
-  const times = {creationTimestamp: 't', resourceVersion: '1', generation: 1};
-  const perObject = heapOf(cacheOf('domains'), 5000, () => {
-    const metadata = {name: 'a.test', namespace: 'ns', uid: 'u', ...times, managedFields: []};
-    return {apiVersion: 'v1', kind: 'Domain', metadata};
-  });
-  expect(perObject).toBeLessThan(48 + 72 + 24); // objects of three and six fields, and the elements of a list
+test('the garbage collector frees what is cut from a value', async () => {
+  const keep = (cut: string) => `
+    const {slimMetadata} = await import('operator/caches/slim.ts');
+    const slim = ${cut};
+    const kept = [];
+    for (let n = 0; n < 4000; n++) {
+      const value = JSON.parse(JSON.stringify(String(n).padEnd(65_536, 'x')));
+      const metadata = {name: 'a.test', namespace: 'ns', annotations: {'${ANNOTATION.verifyRequestedAt}': value}};
+      kept.push(slim({apiVersion: 'v1', kind: 'Domain', metadata}));
+    }
+  `;
+  await inSmallHeap(96, keep('slimMetadata'));
+  await expect(inSmallHeap(96, keep('object => object'))).rejects.toThrow('memory limit');
 });

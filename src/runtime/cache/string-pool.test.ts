@@ -1,6 +1,5 @@
-import {getHeapStatistics, setFlagsFromString} from 'node:v8';
-import {runInNewContext} from 'node:vm';
 import {expect, test} from 'vitest';
+import {inSmallHeap} from '../../../test/support/small-heap.ts';
 import {StringPool} from './string-pool.ts';
 
 const OBJECT = {
@@ -24,27 +23,14 @@ test('`__proto__` in a label, and nesting without end, do no harm', () => {
   expect(new StringPool().share(deep)).toBe(deep);
 });
 
-test('equal strings share one copy, even after the pool was cleared in between', () => {
-  const pool = new StringPool(100);
-  const text = (n: number) => JSON.stringify([`${'y'.repeat(100)}`, `${n}`]);
-  const kept = Array.from({length: 20_000}, (_, n) => pool.share(JSON.parse(text(n)) as string[]));
-  const bytes = heapOf(() => Array.from({length: 20_000}, (_, n) => pool.share(JSON.parse(text(n)) as string[])));
-  const apart = heapOf(() => Array.from({length: 20_000}, (_, n) => JSON.parse(text(n)) as string[]));
-  expect(kept).toHaveLength(20_000);
-  expect(apart - bytes, 'a string of 100 characters each').toBeGreaterThan(20_000 * 100);
+test('equal strings share one copy, even after the pool was cleared in between', async () => {
+  const keep = (share: string) => `
+    const {StringPool} = await import('runtime/cache/string-pool.ts');
+    const pool = new StringPool(100);
+    const share = ${share};
+    const kept = [];
+    for (let n = 0; n < 300_000; n++) kept.push(share(JSON.parse(JSON.stringify(['y'.repeat(200), String(n)]))));
+  `;
+  await inSmallHeap(64, keep('value => pool.share(value)'));
+  await expect(inSmallHeap(64, keep('value => value'))).rejects.toThrow('memory limit');
 });
-
-/** How many bytes the created value takes on the heap. */
-function heapOf(make: () => unknown): number {
-  const before = usedHeap();
-  const made = make();
-  const after = usedHeap();
-  expect(made).toBeDefined();
-  return after - before;
-}
-
-function usedHeap(): number {
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
-  return getHeapStatistics().used_heap_size;
-}

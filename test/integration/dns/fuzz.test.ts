@@ -3,8 +3,6 @@
  * hundred times as many, 10 million for the decoder. FUZZ_SEED repeats a run.
  */
 import {randomInt} from 'node:crypto';
-import {setFlagsFromString} from 'node:v8';
-import {runInNewContext} from 'node:vm';
 import dnsPacket from 'dns-packet';
 import {beforeAll, describe, expect, test} from 'vitest';
 import {
@@ -203,10 +201,9 @@ describe('the decoder', () => {
   });
 
   // attack: hostile-dns
-  test('answers or refuses with bounded work, whatever the bytes, and leaks no memory', {timeout: HOURS}, () => {
+  test('answers or refuses with bounded work, whatever the bytes', {timeout: HOURS}, () => {
     const random = seededRandom(SEED);
     const count = {decoded: 0, refused: 0};
-    const before = heapUsed();
     for (let n = 0; n < 100_000 * ROUNDS; n++) {
       const {packet: base} = n % 200 === 0 ? pick(attackers, random) : pick(samples, random);
       const packet = mutate(base, random, pick(samples, random).packet);
@@ -219,7 +216,6 @@ describe('the decoder', () => {
     // Both must happen; otherwise the mutations are too coarse or too fine to find anything.
     expect(count.decoded).toBeGreaterThan(10_000);
     expect(count.refused).toBeGreaterThan(10_000);
-    expect(heapUsed() - before).toBeLessThan(16 * 2 ** 20);
   });
 });
 
@@ -254,12 +250,6 @@ function expectCanonical(message: Message): void {
   const names = records.flatMap(record => ('target' in record ? [record.name, record.target] : [record.name]));
   for (const name of [...(message.question ? [message.question.name] : []), ...names])
     expect(canonicalName(name)).toBe(name);
-}
-
-function heapUsed(): number {
-  setFlagsFromString('--expose-gc');
-  runInNewContext('gc')();
-  return process.memoryUsage().heapUsed;
 }
 
 describe('the verdict', () => {
