@@ -13,7 +13,7 @@ import {parseConfig} from '../../src/config/load-config.ts';
 import {KnownSince} from '../../src/operator/caches/known-since.ts';
 import {createPlaces} from '../../src/operator/caches/places.ts';
 import {createStores} from '../../src/operator/caches/stores.ts';
-import {placedOrders} from '../../src/operator/claim/order-history.ts';
+import {placedOrders} from '../../src/operator/claim/order-records.ts';
 import {type CaLimits, decideOrders, type WaitingOrder} from '../../src/operator/claim/order-windows.ts';
 import type {OperatorConfig} from '../../src/operator/config/config.ts';
 import {operatorConfigDefinition} from '../../src/operator/config/schema.ts';

@@ -16,8 +16,7 @@ import {isPausedHost, isPausedNamespace} from '../caches/paused.ts';
 import {isDecided, isOurs, isWithdrawable, requestedHost} from '../kinds/certificate-request.ts';
 import {CERTIFICATE_REQUEST, type CertificateRequest} from '../kinds/kinds.ts';
 import {explainRefusal} from '../kinds/steps.ts';
-import {type Decision, decide} from './decide.ts';
-import {decideFreshly} from './decide-freshly.ts';
+import {type Decision, decide, decideFreshly} from './decide.ts';
 
 /** A denial is permanent, so it waits until the caches have certainly seen the claim that a request may depend on. */
 const GRACE_MS = 10_000;

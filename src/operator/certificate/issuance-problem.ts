@@ -2,13 +2,10 @@
  * A problem that keeps all certificates from being issued is reported once, as a warning and a metric of the operator.
  */
 import type {Registry} from 'prom-client';
-import {findCondition} from '../../api/conditions.ts';
 import {metricsIn} from '../../operations/metrics.ts';
-import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Stores} from '../caches/stores.ts';
 import type {OperatorConfig} from '../config/config.ts';
-import {acmeIssuerOf, issuerOf} from '../kinds/issuers.ts';
-import type {ACMEIssuer, Issuer} from '../kinds/kinds.ts';
+import {acmeIssuerOf, acmeNotReady, issuerOf, notReady} from '../kinds/issuers.ts';
 import type {CertManager} from './cert-manager.ts';
 
 interface Parts {
@@ -53,18 +50,4 @@ function issuerTrouble(
   if (group !== 'cert-manager.io' || kind !== 'ClusterIssuer') return undefined;
   const issuer = clusterIssuers.get(name);
   return issuer ? notReady(kind, name, issuer) : `There is no ClusterIssuer ${name}.`;
-}
-
-/** Why an ACMEIssuer issues nothing now; undefined if it does, or has not said. */
-export function acmeNotReady(name: string, {status}: DeepReadonly<ACMEIssuer>): string | undefined {
-  const failing = status?.conditions?.find(condition => condition.status === 'False');
-  return failing && `The platform's ACMEIssuer ${name} is not ready: ${failing.message.replace(/[.\s]+$/, '')}.`;
-}
-
-/** The message of an issuer that is not ready; undefined if it is ready, or has none. */
-export function notReady(kind: string, name: string, issuer: DeepReadonly<Issuer>): string | undefined {
-  const ready = findCondition(issuer.status?.conditions, 'Ready');
-  if (ready?.status !== 'False') return undefined;
-  const why = (ready.message ?? ready.reason ?? '').replace(/[.\s]+$/, '');
-  return `The platform's ${kind} ${name} is not ready${why === '' ? '' : `: ${why}`}.`;
 }

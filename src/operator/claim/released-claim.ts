@@ -10,7 +10,7 @@ import {deleteAsRead} from '../caches/fresh.ts';
 import {INDEX, type Stores} from '../caches/stores.ts';
 import type {OperatorConfig} from '../config/config.ts';
 import {DOMAIN_CLAIM, type DomainClaim} from '../kinds/kinds.ts';
-import {countsForMs, lastOrderMs} from './order-history.ts';
+import {countsForMs, lastOrderMs} from './order-records.ts';
 import {limitsOf} from './order-windows.ts';
 
 /**

@@ -2,7 +2,7 @@
 import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {applyIfChanged} from '../../runtime/apply/apply.ts';
-import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, ownerOf} from '../../runtime/kube/object.ts';
 import {deleteAsRead} from '../caches/fresh.ts';
 import {
   type Attempt,
@@ -14,14 +14,11 @@ import {
   nextAttemptMs,
   sentence,
 } from '../certificate/certificate.ts';
-import {acmeNotReady, notReady} from '../certificate/issuance-problem.ts';
-import {type Issuance, lastProblem, withoutDelay} from '../claim/issuance-record.ts';
-import {lastOrderMs} from '../claim/order-history.ts';
+import {type Issuance, lastOrderMs, lastProblem, withoutDelay} from '../claim/order-records.ts';
 import {type Contest, contestOf} from '../edge/publish.ts';
 import {routeName} from '../kinds/derived-names.ts';
-import {acmeIssuerOf, issuerOf, keptIssuer} from '../kinds/issuers.ts';
+import {acmeIssuerOf, acmeNotReady, issuerOf, keptIssuer, notReady} from '../kinds/issuers.ts';
 import {CERTIFICATE, type Certificate, DOMAIN_CLAIM} from '../kinds/kinds.ts';
-import {ownerOf} from '../kinds/owner.ts';
 import {earliest} from '../kinds/steps.ts';
 import {awaitNextAttempt, awaitOrder, isRequested} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';

@@ -1,13 +1,18 @@
 /** The route step: publishes once there is a certificate; the last good route stays until its replacement is ready. */
 import {findCondition} from '../../api/conditions.ts';
-import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, ownerOf} from '../../runtime/kube/object.ts';
 import {findBackend, type NoBackend} from '../edge/backend.ts';
-import {type Publication, publishRoute, routeObjects, settlingMs, whileFormerServes} from '../edge/publish.ts';
-import {publishedRoute} from '../edge/route-objects.ts';
+import {
+  type Publication,
+  publishedRoute,
+  publishRoute,
+  routeObjects,
+  settlingMs,
+  whileFormerServes,
+} from '../edge/publish.ts';
 import {routeKeyOf, routeName} from '../kinds/derived-names.ts';
 import type {Backend, HostRoute} from '../kinds/edge-provider.ts';
 import type {Project} from '../kinds/kinds.ts';
-import {ownerOf} from '../kinds/owner.ts';
 import {DEFAULT_REDIRECT_STATUS} from '../kinds/project-hosts.ts';
 import {lastCondition} from '../kinds/steps.ts';
 import type {ClaimResult} from './claim.ts';

@@ -5,7 +5,7 @@ import type {HostRoute, PlatformReader} from '../kinds/edge-provider.ts';
 import {SERVICE} from '../kinds/kinds.ts';
 import {gateway} from './gateway.ts';
 import {GATEWAY, GATEWAY_CLASS, HTTP_ROUTE, type HttpRoute, LISTENER_SET, type ListenerSet} from './gateway-kinds.ts';
-import {publishedRoute} from './route-objects.ts';
+import {publishedRoute} from './publish.ts';
 
 const CONTROLLER = 'example.com/edge';
 const PLATFORM = {group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'platform', namespace: 'edge'};

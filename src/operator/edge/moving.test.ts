@@ -9,7 +9,7 @@ import {INGRESS, SERVICE} from '../kinds/kinds.ts';
 import {gateway} from './gateway.ts';
 import {HTTP_ROUTE, LISTENER_SET} from './gateway-kinds.ts';
 import {moving} from './moving.ts';
-import {publishedRoute} from './route-objects.ts';
+import {publishedRoute} from './publish.ts';
 import {MIDDLEWARE, traefik} from './traefik.ts';
 
 const {routing} = operatorConfig(`

@@ -6,7 +6,7 @@ import {isNotFound} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
 import {deleteJudged} from '../caches/fresh.ts';
 import {INDEX, type RouteStore, type Stores} from '../caches/stores.ts';
-import type {HostRoute, RouteObject, RouteVerdict} from '../kinds/edge-provider.ts';
+import type {EdgeProvider, HostRoute, PublishedRoute, RouteObject, RouteVerdict} from '../kinds/edge-provider.ts';
 import {SERVICE} from '../kinds/kinds.ts';
 import {earliest} from '../kinds/steps.ts';
 import type {EdgeContext, EdgeOperator} from './context.ts';
@@ -14,6 +14,19 @@ import type {EdgeContext, EdgeOperator} from './context.ts';
 /** `routeKey`: "namespace/np-…". All objects of a route are found by their names, which nobody can edit. */
 export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<KubeObject>[] {
   return stores.routes.flatMap(({store}) => store.byIndex(INDEX.route, routeKey));
+}
+
+/**
+ * The route that a host's cached objects publish now; undefined if they publish nothing. A partial change counts as a
+ * redirect, so that no other host redirects to one that may redirect.
+ */
+export function publishedRoute(
+  edge: Pick<EdgeProvider, 'emptied'>,
+  objects: readonly DeepReadonly<KubeObject>[],
+): PublishedRoute | undefined {
+  if (!objects.some(object => edge.emptied(object) !== undefined)) return undefined;
+  const to = objects.flatMap(({metadata}) => metadata.annotations?.[ANNOTATION.redirectTo] ?? [])[0];
+  return to === undefined ? {kind: 'serve'} : {kind: 'redirect', to};
 }
 
 /**

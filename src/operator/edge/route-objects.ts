@@ -1,11 +1,9 @@
-/** The objects of a route: their common metadata, and what they publish. Pure. */
+/** What the objects of a route have in common at every edge. Pure. */
 import {ANNOTATION, LABEL} from '../../api/names.ts';
-import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {H2C, hostLabel} from '../kinds/derived-names.ts';
-import type {EdgeProvider, HostRoute, PublishedRoute, RouteObject} from '../kinds/edge-provider.ts';
+import type {HostRoute, RouteObject} from '../kinds/edge-provider.ts';
 import {SERVICE, type Service} from '../kinds/kinds.ts';
 
-const REDIRECT_TO = ANNOTATION.redirectTo;
 /**
  * Traefik reads no `appProtocol` for an Ingress:
  * https://doc.traefik.io/traefik/reference/routing-configuration/kubernetes/ingress/
@@ -24,7 +22,7 @@ export function routeMetadata(route: HostRoute, name: string, annotations: Recor
     },
     annotations: {
       [ANNOTATION.host]: route.host,
-      ...(route.redirect && {[REDIRECT_TO]: route.redirect.to}),
+      ...(route.redirect && {[ANNOTATION.redirectTo]: route.redirect.to}),
       ...annotations,
     },
     ownerReferences: [route.owner],
@@ -58,17 +56,4 @@ export function backendService({namespace, backend}: HostRoute): RouteObject {
     },
   };
   return {resource: SERVICE, intent};
-}
-
-/**
- * The route that a host's cached objects publish now; undefined if they publish nothing. A partial change counts as a
- * redirect, so that no other host redirects to one that may redirect.
- */
-export function publishedRoute(
-  edge: EdgeProvider,
-  objects: readonly DeepReadonly<KubeObject>[],
-): PublishedRoute | undefined {
-  if (!objects.some(object => edge.emptied(object) !== undefined)) return undefined;
-  const to = objects.flatMap(({metadata}) => metadata.annotations?.[REDIRECT_TO] ?? [])[0];
-  return to === undefined ? {kind: 'serve'} : {kind: 'redirect', to};
 }

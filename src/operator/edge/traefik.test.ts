@@ -4,7 +4,7 @@ import {withoutNulls} from '../../runtime/apply/merge-patch.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
 import type {HostRoute} from '../kinds/edge-provider.ts';
 import {INGRESS, type Ingress, SERVICE} from '../kinds/kinds.ts';
-import {publishedRoute} from './route-objects.ts';
+import {publishedRoute} from './publish.ts';
 import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 
 const edge = traefik({...ON_GATEWAY, provider: 'traefik', ingressClassName: 'edge'});

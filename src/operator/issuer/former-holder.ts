@@ -5,7 +5,7 @@
 import {AcmeError, CaUnreachable} from '../../acme/errors.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, retry} from '../../runtime/controller/outcome.ts';
-import {forgotten, type Issuance, isOfHolder} from '../claim/issuance-record.ts';
+import {forgotten, type Issuance, isOfHolder} from '../claim/order-records.ts';
 import {DOMAIN_CLAIM} from '../kinds/kinds.ts';
 import type {CaAccount} from './accounts.ts';
 import type {IssuerOperator} from './context.ts';

@@ -2,7 +2,7 @@ import type {Registry} from 'prom-client';
 import {metricsIn} from '../../operations/metrics.ts';
 import {atOnce} from '../../runtime/controller/turns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {placedOrders} from '../claim/order-history.ts';
+import {placedOrders} from '../claim/order-records.ts';
 import {limitsOf, ordersLeft} from '../claim/order-windows.ts';
 import type {ACMEIssuer} from '../kinds/kinds.ts';
 import type {IssuerOperator} from './context.ts';

@@ -9,7 +9,7 @@ import {after, done} from '../../runtime/controller/outcome.ts';
 import {atOnce} from '../../runtime/controller/turns.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import {DeadlineError, withDeadline} from '../../time/deadline.ts';
-import {placedOrders} from '../claim/order-history.ts';
+import {placedOrders} from '../claim/order-records.ts';
 import {limitsOf, ordersLeft} from '../claim/order-windows.ts';
 import {acmeIssuersOf} from '../kinds/issuers.ts';
 import {ACME_ISSUER, type ACMEIssuer, SECRET} from '../kinds/kinds.ts';

@@ -11,7 +11,7 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {TtlCache} from '../../time/ttl-cache.ts';
 import {freshAttemptStatus} from '../certificate/certificate.ts';
-import {isOfHolder} from '../claim/issuance-record.ts';
+import {isOfHolder} from '../claim/order-records.ts';
 import {acmeIssuerOf} from '../kinds/issuers.ts';
 import {CERTIFICATE} from '../kinds/kinds.ts';
 import type {IssuerOperator} from './context.ts';

@@ -1,6 +1,6 @@
 /**
  * The signer: takes an approved certificate request to a certificate, one request to the CA at a time. Everything that
- * must survive is on the claim (issuance-record.ts), so a crash or a change of leader continues where it stopped.
+ * must survive is on the claim (order-records.ts), so a crash or a change of leader continues where it stopped.
  * Replaces cert-manager's ACME: https://cert-manager.io/docs/contributing/external-issuers/
  */
 import {AcmeError, CaUnreachable, type Problem} from '../../acme/errors.ts';
@@ -14,9 +14,17 @@ import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {type BackoffPolicy, backoffMs} from '../../time/backoff.ts';
 import {readFresh} from '../caches/fresh.ts';
-import {decideFreshly} from '../certificate/decide-freshly.ts';
-import {abandoned, failed, isAdmitted, issued, nextAttemptAtMs, placed, placedOrder} from '../claim/issuance-record.ts';
-import {lastOrderMs} from '../claim/order-history.ts';
+import {decideFreshly} from '../certificate/decide.ts';
+import {
+  abandoned,
+  failed,
+  isAdmitted,
+  issued,
+  lastOrderMs,
+  nextAttemptAtMs,
+  placed,
+  placedOrder,
+} from '../claim/order-records.ts';
 import {limitsOf} from '../claim/order-windows.ts';
 import {requestedHost} from '../kinds/certificate-request.ts';
 import {acmeIssuerOf} from '../kinds/issuers.ts';

@@ -1,8 +1,9 @@
 /** Issuers: which one is meant, which of a tenant's may be used, and for which cert-manager cannot renew. */
+import {findCondition} from '../../api/conditions.ts';
 import {GROUP} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {CertificatesConfig, IssuerRef as ConfiguredIssuer, OperatorConfig} from '../config/config.ts';
-import type {Certificate, Issuer, IssuerSpec} from './kinds.ts';
+import type {ACMEIssuer, Certificate, Issuer, IssuerSpec} from './kinds.ts';
 
 type IssuerRef = Readonly<Certificate['spec']['issuerRef']>;
 
@@ -128,4 +129,18 @@ export function solvesByDns({acme}: DeepReadonly<IssuerSpec>, domain: string): b
     const applies = zones.length === 0 || zones.some(zone => `.${domain}`.endsWith(`.${zone}`));
     return dns01 !== undefined && applies;
   });
+}
+
+/** Why an ACMEIssuer issues nothing now; undefined if it does, or has not said. */
+export function acmeNotReady(name: string, {status}: DeepReadonly<ACMEIssuer>): string | undefined {
+  const failing = status?.conditions?.find(condition => condition.status === 'False');
+  return failing && `The platform's ACMEIssuer ${name} is not ready: ${failing.message.replace(/[.\s]+$/, '')}.`;
+}
+
+/** The message of an issuer that is not ready; undefined if it is ready, or has none. */
+export function notReady(kind: string, name: string, issuer: DeepReadonly<Issuer>): string | undefined {
+  const ready = findCondition(issuer.status?.conditions, 'Ready');
+  if (ready?.status !== 'False') return undefined;
+  const why = (ready.message ?? ready.reason ?? '').replace(/[.\s]+$/, '');
+  return `The platform's ${kind} ${name} is not ready${why === '' ? '' : `: ${why}`}.`;
 }

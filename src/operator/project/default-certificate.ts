@@ -19,7 +19,7 @@ import {
   nextAttemptMs,
   sentence,
 } from '../certificate/certificate.ts';
-import {type Issuance, lastProblem} from '../claim/issuance-record.ts';
+import {type Issuance, lastProblem} from '../claim/order-records.ts';
 import {contestOf, deleteRoutes, routeObjects} from '../edge/publish.ts';
 import {acmeIssuerOf, keptIssuer} from '../kinds/issuers.ts';
 import {CERTIFICATE, type Certificate, SECRET} from '../kinds/kinds.ts';

@@ -1,14 +1,19 @@
 /** The default host of a Project: its certificate, its route, and what its condition says. */
 import {type DecidedCondition, findCondition} from '../../api/conditions.ts';
-import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, type KubeObject, ownerOf} from '../../runtime/kube/object.ts';
 import {BehindError, isGone} from '../caches/fresh.ts';
 import {findBackend, type NoBackend} from '../edge/backend.ts';
-import {deleteRoutes, type Publication, publishRoute, routeObjects, whileFormerServes} from '../edge/publish.ts';
-import {publishedRoute} from '../edge/route-objects.ts';
+import {
+  deleteRoutes,
+  type Publication,
+  publishedRoute,
+  publishRoute,
+  routeObjects,
+  whileFormerServes,
+} from '../edge/publish.ts';
 import {accountOf} from '../kinds/account.ts';
 import {routeKeyOf, routeName} from '../kinds/derived-names.ts';
 import {type CachedProject, PROJECT} from '../kinds/kinds.ts';
-import {ownerOf} from '../kinds/owner.ts';
 import {earliest, lastCondition, type StepEnd, stepAfter} from '../kinds/steps.ts';
 import {ProjectReady} from './conditions.ts';
 import type {ProjectContext, ProjectOperator} from './context.ts';

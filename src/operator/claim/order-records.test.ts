@@ -14,7 +14,7 @@ import {
   placed,
   placedOrder,
   withoutDelay,
-} from './issuance-record.ts';
+} from './order-records.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const HOUR = 3_600_000;
