@@ -1,8 +1,13 @@
 import {expect, test} from 'vitest';
+import {operatorConfig} from '../../test/support/operator-config.ts';
 import {slimClusterIssuer} from './caches/slim.ts';
 import type {OperatorConfig} from './config/config.ts';
 import type {Issuer} from './kinds/kinds.ts';
 import {configuredProblems, edgeVersions, issuerProblems, tooOld, unknownVersion} from './threat-model-checks.ts';
+
+type Routing = OperatorConfig['routing'];
+
+const config = operatorConfig();
 
 test.each([
   {version: 'v1.17.9', old: true},
@@ -15,12 +20,12 @@ test.each([
 });
 
 function problems(notEnforced: readonly string[], approves = true, version = ''): string[] {
-  const config = {
-    admission: {notEnforced},
-    certificates: {approval: {enabled: approves}},
-    routing: {provider: 'traefik', traefik: {version}},
-  };
-  return configuredProblems(config as unknown as OperatorConfig);
+  const config = operatorConfig(`
+admission: {notEnforced: ${JSON.stringify(notEnforced)}}
+routing: {provider: traefik, traefik: {version: '${version}'}}
+`);
+  const approval = {...config.certificates.approval, enabled: approves};
+  return configuredProblems({...config, certificates: {...config.certificates, approval}});
 }
 
 test('reports nothing with the chart’s defaults', () => {
@@ -36,10 +41,12 @@ test('reports everything that is off', () => {
 });
 
 test('knows the version of each edge that has routes, as far as it is configured', () => {
-  const versions = (provider: string, movingFrom = 'none', gateway = '') =>
+  const {routing} = operatorConfig();
+  const versions = (provider: Routing['provider'], movingFrom: Routing['movingFrom'] = 'none', gateway = '') =>
     edgeVersions({
-      ...{provider, movingFrom, traefik: {version: '3.6.12'}, gateway: {version: gateway}},
-    } as unknown as OperatorConfig['routing']);
+      ...{...routing, provider, movingFrom},
+      ...{traefik: {...routing.traefik, version: '3.6.12'}, gateway: {...routing.gateway, version: gateway}},
+    });
   expect(versions('traefik')).toEqual([['traefik', '3.6.12']]);
   expect(versions('gateway')).toEqual([['gateway', undefined]]);
   expect(versions('gateway', 'traefik', 'Envoy Gateway 1.9.0')).toEqual([
@@ -62,11 +69,16 @@ test.each([
   {spec: {ca: {}}, reported: []},
   {spec: undefined, reported: []},
 ])('ClusterIssuers with $spec are reported: $reported', ({spec, reported}) => {
-  const ref = (name: string) => ({name, kind: 'ClusterIssuer', group: 'cert-manager.io'});
+  const ref = (name: string) => ({name, kind: 'ClusterIssuer', group: 'cert-manager.io'}) as const;
+  const {approval, ...others} = config.certificates;
   const certificates = {
+    ...others,
     issuerRef: ref('letsencrypt'),
-    formerIssuerRefs: [ref('gone'), {...ref('own'), kind: 'Issuer'}],
-    approval: {tenantCertificates: {hosts: [ref('letsencrypt'), ref('tenants')]}},
+    formerIssuerRefs: [ref('gone'), {...ref('own'), kind: 'Issuer' as const}],
+    approval: {
+      ...approval,
+      tenantCertificates: {...approval.tenantCertificates, hosts: [ref('letsencrypt'), ref('tenants')]},
+    },
   };
   const issuer: Issuer = {
     apiVersion: 'cert-manager.io/v1',
@@ -74,13 +86,13 @@ test.each([
     metadata: {name: ''},
     ...(spec && {spec}),
   };
-  const platform = {baseDomain: 'apps.test'} as OperatorConfig['platform'];
+  const platform = {...config.platform, baseDomain: 'apps.test'};
   const cached = new Map(
     ['letsencrypt', 'tenants', 'own', 'unlisted'].map(name => [
       name,
-      slimClusterIssuer({...issuer, metadata: {name}}, {platform} as OperatorConfig),
+      slimClusterIssuer({...issuer, metadata: {name}}, {platform}),
     ]),
   );
-  const found = issuerProblems({platform, certificates} as unknown as OperatorConfig, cached);
+  const found = issuerProblems({...config, platform, certificates}, cached);
   expect(found).toEqual(reported.map(name => expect.stringMatching(`^ClusterIssuer ${name} speaks ACME.* apps.test`)));
 });

@@ -1,10 +1,16 @@
 import {pino} from 'pino';
 import {expect, onTestFinished, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
-import type {KubeClient} from '../../runtime/kube/client.ts';
+import {apiOf} from '../../../test/support/memory-operator.ts';
+import type {Certificate} from '../kinds/kinds.ts';
 import {CertManager} from './cert-manager.ts';
 
 const SECOND = 1000;
+
+function named(uid: string): Certificate {
+  const spec = {secretName: uid, issuerRef: {name: 'ca'}};
+  return {apiVersion: 'cert-manager.io/v1', kind: 'Certificate', metadata: {name: uid, uid}, spec};
+}
 
 /** `lease`: what the API server answers now. */
 function watch(lease: {name: string} = {name: 'cert-manager-controller'}) {
@@ -20,10 +26,10 @@ function watch(lease: {name: string} = {name: 'cert-manager-controller'}) {
     return spec && {spec};
   };
   const certManager = new CertManager({
-    client: {get} as unknown as KubeClient,
+    client: apiOf({get}).client,
     clock,
     logger: pino({level: 'silent'}),
-    certificates: {byIndex: () => uids.map(uid => ({metadata: {name: uid, uid}}) as never)},
+    certificates: {byIndex: () => uids.map(named)},
     lease: {namespace: 'kube-system', ...lease},
   });
   certManager.subscribe(() => told.push(certManager.problem()));

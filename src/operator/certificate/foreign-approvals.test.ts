@@ -25,15 +25,20 @@ const approved = request(['Approved', 'cert-manager.io']);
 async function told(...deltas: readonly Delta<CertificateRequest>[]) {
   const registry = new Registry();
   const events: string[] = [];
-  const recorder = {
-    event: (...[{kind}, type, reason]: Parameters<EventRecorder['event']>) => events.push(`${kind} ${type} ${reason}`),
+  const recorder: Pick<EventRecorder, 'event'> = {
+    event: ({kind}, type, reason) => void events.push(`${kind} ${type} ${reason}`),
   };
-  const requests = {subscribe: (handler: (delta: Delta<CertificateRequest>) => void) => deltas.forEach(handler)};
-  const warning = watchForeignApprovals(requests as unknown as ReadonlyStore<CertificateRequest>, {
+  const requests: Pick<ReadonlyStore<CertificateRequest>, 'subscribe'> = {
+    subscribe: handler => {
+      deltas.forEach(handler);
+      return () => undefined;
+    },
+  };
+  const warning = watchForeignApprovals(requests, {
     clock: systemClock,
     logger: pino({level: 'silent'}),
     registry,
-    events: recorder as unknown as EventRecorder,
+    events: recorder,
     regarding: POD,
   });
   const {values} = (await registry.getSingleMetric('nameplate_foreign_approvals_total')?.get()) ?? {values: []};

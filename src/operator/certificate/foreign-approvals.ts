@@ -23,14 +23,14 @@ interface ApprovalWatch {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly registry: Registry;
-  readonly events: EventRecorder;
+  readonly events: Pick<EventRecorder, 'event'>;
   /** The object of the Event, in a namespace that the platform team sees and tenants do not. */
   readonly regarding: DeepReadonly<KubeObject>;
 }
 
 /** Counts its approvals from now on, and reports the first one. Returns the text for the readiness check, if any. */
 export function watchForeignApprovals(
-  requests: ReadonlyStore<CertificateRequest>,
+  requests: Pick<ReadonlyStore<CertificateRequest>, 'subscribe'>,
   {clock, logger, registry, events, regarding}: ApprovalWatch,
 ): () => string | undefined {
   const approvals = metricsIn(registry).counter(

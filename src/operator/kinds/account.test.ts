@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {LABEL} from '../../api/names.ts';
+import {API_VERSION, LABEL} from '../../api/names.ts';
 import {accountId, holderOf} from './account.ts';
 import type {DomainClaim} from './kinds.ts';
 
@@ -18,9 +18,11 @@ test('a recreated namespace is another account, unless the platform labels it', 
 });
 
 test('a claim holds a host unless it is released, or records only the orders of a default host', () => {
-  const account = {id: 'acme', planName: 'pro', plan: {} as never};
-  const claim = (spec: object) =>
-    ({spec: {account: 'acme', namespace: 'shop', since: '', ...spec}}) as unknown as DomainClaim;
+  const account = {id: 'acme'};
+  const claim = (spec: Partial<DomainClaim['spec']>): DomainClaim => ({
+    ...{apiVersion: API_VERSION, kind: 'DomainClaim', metadata: {name: 'shop.test'}},
+    spec: {account: 'acme', namespace: 'shop', since: '', ...spec},
+  });
   expect(holderOf(undefined, account, 'shop')).toBe('nobody');
   expect(holderOf(claim({}), account, 'shop')).toBe('us');
   expect(holderOf(claim({account: 'other'}), account, 'shop')).toBe('another');
