@@ -1,4 +1,5 @@
-import {mkdtemp, readFile, rm} from 'node:fs/promises';
+import {X509Certificate} from 'node:crypto';
+import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
@@ -14,7 +15,7 @@ let csr: Buffer;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'nameplate-issued-'));
-  for (const name of ['requested', 'other']) {
+  for (const name of ['requested', 'other', 'third']) {
     await run([
       'openssl',
       'genpkey',
@@ -37,17 +38,21 @@ interface Issued {
   readonly altNames?: string;
   readonly subject?: string;
   readonly days?: number;
+  /** The file of the certificate that signs it, with the key `other`. By default, it signs itself. */
+  readonly issuer?: string;
 }
 
 /** PEM of a certificate that is valid from now on. */
-async function issue({key = 'requested', altNames = `DNS:${HOST}`, subject = '/', days = 2}: Issued): Promise<string> {
+async function issue(issued: Issued): Promise<string> {
+  const {key = 'requested', altNames = `DNS:${HOST}`, subject = '/', days = 2, issuer} = issued;
   const file = join(folder, 'certificate');
   const names = altNames === '' ? [] : ['-addext', `subjectAltName=${altNames}`];
   const [keyFile, subj] = [
     ['-key', join(folder, key)],
     ['-subj', subject],
   ];
-  await run(['openssl', 'req', '-x509', ...keyFile, ...subj, ...names, '-days', `${days}`, '-out', file]);
+  const by = issuer === undefined ? [] : ['-CA', join(folder, issuer), '-CAkey', join(folder, 'other')];
+  await run(['openssl', 'req', '-x509', ...keyFile, ...subj, ...names, ...by, '-days', `${days}`, '-out', file]);
   return await readFile(file, 'utf8');
 }
 
@@ -59,11 +64,16 @@ test.each<Issued & {what: string}>([
   expect(problemOfChain(await issue(issued), csr, HOST, NOW)).toBeUndefined();
 });
 
-test('so is a chain whose first certificate is the requested one', async () => {
-  const chain = `${await issue({})}${await issue({key: 'other', altNames: 'DNS:ca.example.com'})}`;
-  expect(problemOfChain(chain, csr, HOST, NOW)).toBeUndefined();
-  const reversed = `${await issue({key: 'other', altNames: 'DNS:ca.example.com'})}${await issue({})}`;
-  expect(problemOfChain(reversed, csr, HOST, NOW)?.kind).toBe('other-key');
+test('so is a chain whose first certificate is the requested one, and whose second has issued it', async () => {
+  const [ca, other] = [await issue({key: 'other', subject: '/CN=ca'}), await issue({key: 'third', subject: '/CN=ca'})];
+  await writeFile(join(folder, 'ca'), ca);
+  const leaf = await issue({issuer: 'ca'});
+  expect(problemOfChain(leaf + ca, csr, HOST, NOW)).toBeUndefined();
+  expect(problemOfChain(leaf + ca + other, csr, HOST, NOW)).toBeUndefined();
+  expect(problemOfChain(ca + leaf, csr, HOST, NOW)?.kind).toBe('other-key');
+  for (const stranger of [other, await issue({key: 'other', subject: '/CN=another'})]) {
+    expect(problemOfChain(leaf + stranger + ca, csr, HOST, NOW)?.text).toContain('is not of the issuer of the first');
+  }
 });
 
 // attack: foreign-certificate
@@ -82,6 +92,23 @@ test.each<Issued & {what: string; text: string}>([
   expect(problem?.kind).toBe('other');
   expect(problem?.text).toContain(text);
   expect(problem?.text.length).toBeLessThan(400);
+});
+
+// attack: foreign-certificate
+test.each([
+  '/CN=login.victim.example',
+  `/CN=${HOST}/CN=login.victim.example`,
+  `/O=a+CN=login.victim.example/CN=${HOST}`,
+])('a certificate with the subject %s is refused', async subject => {
+  expect(problemOfChain(await issue({subject}), csr, HOST, NOW)?.text).toContain('another common name');
+});
+
+test('a certificate for a key of a kind that nobody knows is refused', async () => {
+  const der = new X509Certificate(await issue({key: 'other'})).raw;
+  const [ofEcKeys, ofNone] = ['06072a8648ce3d0201', '06072a8648ce3d7f01'].map(hex => Buffer.from(hex, 'hex'));
+  ofNone?.copy(der, der.indexOf(ofEcKeys ?? ''));
+  const pem = `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`;
+  expect(problemOfChain(pem, csr, HOST, NOW)?.kind).toBe('other');
 });
 
 // attack: foreign-certificate
