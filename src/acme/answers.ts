@@ -67,9 +67,13 @@ export class Answers {
     };
   }
 
+  /** Throws an AcmeError if the account is not valid anymore. Some CAs refuse only what such an account requests. */
   account(answer: CaAnswer): AcmeAccount {
     const body = this.#body(answer, 'account');
-    return {uri: this.#location(answer), status: this.#oneOf(body, 'status', ACCOUNT_STATES)};
+    const [uri, status] = [this.#location(answer), this.#oneOf(body, 'status', ACCOUNT_STATES)];
+    if (status === 'valid') return {uri};
+    const detail = printableAscii(`the account ${uri} is ${status}`);
+    throw new AcmeError({type: 'unauthorized', detail}, answer.status, undefined);
   }
 
   /** `url`: of the order, if the answer does not name it. */

@@ -12,7 +12,6 @@ export interface AcmeDirectory {
 
 export interface AcmeAccount {
   readonly uri: string;
-  readonly status: 'valid' | 'deactivated' | 'revoked';
 }
 
 export interface Order {

@@ -36,6 +36,8 @@ interface Known {
   uri?: string;
   /** The CA no longer has the account. */
   isLost?: boolean;
+  /** The CA has refused the account an order. */
+  isDoubted?: boolean;
   /** Until when no order is placed, on the monotonic clock. */
   restsUntilMs: number;
   /** Since when the CA has not answered, on the wall clock, and why. */
@@ -78,7 +80,7 @@ export class CaAccounts {
   /** The account exists. */
   open(name: string, uri: string): void {
     const known = this.#known.get(name);
-    if (known) Object.assign(known, {uri, isLost: false});
+    if (known) Object.assign(known, {uri, isLost: false, isDoubted: false});
   }
 
   /** The CA no longer has the account, whatever the issuer's status says: there must be another one. */
@@ -91,6 +93,16 @@ export class CaAccounts {
 
   isLost(name: string): boolean {
     return this.#known.get(name)?.isLost ?? false;
+  }
+
+  /** The CA refused an order as unauthorized: the account may have been deactivated, or only this name is refused. */
+  doubt(name: string): void {
+    const known = this.#known.get(name);
+    if (known) known.isDoubted = true;
+  }
+
+  isDoubted(name: string): boolean {
+    return this.#known.get(name)?.isDoubted ?? false;
   }
 
   /** The issuer is gone. */

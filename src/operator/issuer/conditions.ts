@@ -62,6 +62,10 @@ export const IssuerReady = {
 
 const RETRY = 'Nameplate will retry.';
 
+/** What to do about a CA that refuses an account that had certificates before. */
+export const BEGIN_AGAIN =
+  'If it is deactivated, begin with another one: see "The account key is lost" in docs/operations.md.';
+
 /** What to do about a CA that refuses the account. `secret`: of the binding, if the issuer has one. */
 export function refusalTodo(type: string, secret: string | undefined): string | undefined {
   if (type === 'externalAccountRequired') {

@@ -40,7 +40,7 @@ function start({
     createAccount: async () => {
       const uri = accounts.get(thumbprint);
       if (uri === undefined) throw new AcmeError({type: 'accountDoesNotExist', detail: ''}, 400, undefined);
-      return {uri, status: 'valid'};
+      return {uri};
     },
     changeKey: async (uri: string, newKey: KeyObject) => {
       if (accounts.has(thumbprintOf(newKey)))

@@ -1,5 +1,6 @@
 /** Keeps the platform's account at the CA of each ACMEIssuer, and says whether the CA answers. */
 import {isDeepStrictEqual} from 'node:util';
+import type {AcmeClient} from '../../acme/client.ts';
 import {AcmeError, CaUnreachable} from '../../acme/errors.ts';
 import {type DecidedCondition, settleConditions, timestamp} from '../../api/conditions.ts';
 import type {ACMEIssuerStatus} from '../../api/generated/acmeissuer.ts';
@@ -14,7 +15,7 @@ import {limitsOf, ordersLeft} from '../claim/order-windows.ts';
 import {acmeIssuersOf} from '../kinds/issuers.ts';
 import {ACME_ISSUER, type ACMEIssuer, SECRET} from '../kinds/kinds.ts';
 import {AccountKeyError, type AccountKeys, accountKeysOf, keyMissing} from './account-key.ts';
-import {IssuerReady, Reachable, refusalTodo} from './conditions.ts';
+import {BEGIN_AGAIN, IssuerReady, Reachable, refusalTodo} from './conditions.ts';
 import type {IssuerContext, IssuerOperator} from './context.ts';
 import {type ChangeKey, keyChanger} from './key-change.ts';
 
@@ -96,6 +97,7 @@ async function ensureAccount(
     const isKnown =
       !change && !accounts.isLost(name) && status.accountServer === server && status.thumbprint === thumbprint;
     let uri = found?.uri ?? (isKnown ? status.accountURI : undefined);
+    if (accounts.isDoubted(name)) await confirmAccount(client, context.signal);
     if (uri === undefined) {
       const hmacKey = externalAccountBinding && (await bindingKey(context, externalAccountBinding.keySecretRef));
       if (bindingSecret && !hmacKey) return closed(IssuerReady.bindingMissing(bindingSecret, field ?? ''));
@@ -116,9 +118,20 @@ async function ensureAccount(
   } catch (error) {
     if (error instanceof AccountKeyError) return closed(IssuerReady.keyMissing(error.message));
     if (error instanceof AcmeError) {
-      return closed(IssuerReady.refused(error.message, refusalTodo(error.problem.type, bindingSecret)));
+      const todo = accounts.isDoubted(name) ? BEGIN_AGAIN : refusalTodo(error.problem.type, bindingSecret);
+      return closed(IssuerReady.refused(error.message, todo));
     }
     if (error instanceof CaUnreachable) return closed(IssuerReady.unreachable(error.message));
+    throw error;
+  }
+}
+
+/** Rejects if the CA refuses the account. An outage says nothing about it. */
+async function confirmAccount(client: AcmeClient, signal: AbortSignal): Promise<void> {
+  try {
+    await client.createAccount({contact: [], onlyExisting: true}, signal);
+  } catch (error) {
+    if (error instanceof CaUnreachable || (error instanceof AcmeError && error.isOutage)) return;
     throw error;
   }
 }

@@ -9,11 +9,12 @@ import {findCondition} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {TtlCache} from '../../time/ttl-cache.ts';
 import {freshAttemptStatus} from '../certificate/certificate.ts';
 import {isOfHolder} from '../claim/order-records.ts';
 import {acmeIssuerOf} from '../kinds/issuers.ts';
-import {CERTIFICATE} from '../kinds/kinds.ts';
+import {CERTIFICATE, type DomainClaim} from '../kinds/kinds.ts';
 import type {IssuerOperator} from './context.ts';
 
 const HOUR_MS = 3_600_000;
@@ -22,6 +23,8 @@ const POLL_MS = 6 * HOUR_MS;
 const MIN_POLL_MS = 600_000;
 const MAX_POLL_MS = 24 * HOUR_MS;
 const KNOWN = 200_000;
+/** A CA whose suggestions are wrong must not have every certificate renewed again and again. */
+const PAUSE_MS = 24 * HOUR_MS;
 /** How often to look whether the account exists. */
 const WAIT_MS = 5_000;
 
@@ -35,7 +38,7 @@ export function reconcileRenewal(operator: IssuerOperator): Reconcile {
     const issuer = certificate && acmeIssuerOf(certificate.spec.issuerRef);
     const claim = stores.claims.get(certificate?.metadata.annotations?.[ANNOTATION.host] ?? '');
     const id = claim && isOfHolder(claim.spec) ? claim.spec.issuance?.renewal : undefined;
-    if (!certificate || issuer === undefined || id === undefined) {
+    if (!certificate || issuer === undefined || !claim || id === undefined) {
       earlyRenewals.delete(key);
       return done();
     }
@@ -52,7 +55,7 @@ export function reconcileRenewal(operator: IssuerOperator): Reconcile {
       const pauseMs = Math.min(Math.max(window.retryAfterMs ?? POLL_MS, MIN_POLL_MS), MAX_POLL_MS);
       asked.set(id, window, pauseMs);
     }
-    const startMs = startIn(window, id);
+    const startMs = Math.max(startIn(window, id), lastRenewalMs(claim) + PAUSE_MS);
     if (startMs > clock.now()) {
       earlyRenewals.delete(key);
       return after(Math.min(startMs - clock.now(), POLL_MS));
@@ -69,6 +72,12 @@ export function reconcileRenewal(operator: IssuerOperator): Reconcile {
     );
     return after(POLL_MS);
   };
+}
+
+/** When the last order was placed, if it was a renewal. */
+function lastRenewalMs({spec: {orders = []}}: DeepReadonly<DomainClaim>): number {
+  const last = orders.at(-1);
+  return last?.renewal ? Date.parse(last.at) : Number.NEGATIVE_INFINITY;
 }
 
 /** A moment in the window that is the same after a restart, and spread over all certificates (RFC 9773, section 4.2). */

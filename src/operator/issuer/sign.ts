@@ -393,6 +393,7 @@ async function onProblem(
     await record(context, claim, abandoned(claim.spec));
     return done();
   }
+  if (problem.type === 'unauthorized') accounts.doubt(name); // reconcileIssuer asks about it
   const ms = heldFor(attempt, retryAfterMs);
   if (problem.type === 'rateLimited' && !isPlaced) {
     accounts.rest(name, ms);

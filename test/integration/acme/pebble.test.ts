@@ -54,7 +54,7 @@ test('a directory says what the CA can do', async () => {
 test('a key has one account, whoever asks and however often', async () => {
   await using client = await newTenant();
   const again = clientOf(pebble, {key: client.key});
-  await expect(again.createAccount(CONTACT, signal)).resolves.toMatchObject({uri: client.uri, status: 'valid'});
+  await expect(again.createAccount(CONTACT, signal)).resolves.toEqual({uri: client.uri});
   const known = again.createAccount({contact: [], onlyExisting: true}, signal);
   await expect(known).resolves.toMatchObject({uri: client.uri});
   await again.close();

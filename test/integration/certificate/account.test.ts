@@ -2,11 +2,12 @@
  * The platform's account at a CA that requires an external account binding, and what belongs to the account: the
  * renewals that the CA asks for, and those after the CA or the platform has lost the account.
  */
-import {X509Certificate} from 'node:crypto';
+import {createPrivateKey, X509Certificate} from 'node:crypto';
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {AcmeClient} from '../../../src/acme/client.ts';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ACME_ISSUER, CERTIFICATE_REQUEST, SECRET} from '../../../src/operator/kinds/kinds.ts';
-import type {KubeObject} from '../../../src/runtime/kube/object.ts';
+import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
@@ -15,6 +16,7 @@ import {type CaWorld, ISSUER_NAME, startCaWorld} from './ca-world.ts';
 const [KEY_ID, KEY] = ['kid-1', 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W'];
 const BINDING = {keyID: KEY_ID, keySecretRef: {name: 'ca-binding', key: 'hmac'}};
 const SECRET_KEY = {namespace: RELEASE.namespace, name: BINDING.keySecretRef.name};
+const ACCOUNT_KEY = {namespace: RELEASE.namespace, name: 'nameplate-acme-account'};
 const DAY_MS = 86_400_000;
 
 let world: CaWorld;
@@ -111,24 +113,67 @@ test('what the CA itself suggests decides when a certificate is renewed, and its
   expect(ordersFor(nonsense.host)).toHaveLength(1);
 }, 120_000);
 
+test('a CA that suggests to renew every certificate at once, again and again, gets one renewal', async () => {
+  const {tenant, host} = await newLiveTenant(world, 'always');
+  const before = await renewalOf(tenant, host);
+  const [start, end] = [2, 1].map(days => new Date(Date.now() - days * DAY_MS).toISOString());
+  world.proxy.switches.rewrite = ({resource}, reply) =>
+    resource === 'renewalInfo' ? {...reply, body: JSON.stringify({suggestedWindow: {start, end}})} : reply;
+  await world.operator().stop();
+  await world.startSigner('urged');
+  const next = await renewalOf(tenant, host, renewal => renewal !== before);
+  await until('it has asked about the new one', () => asked(next));
+  await newLiveTenant(world, 'beside');
+  expect(tenant.claim(host)?.spec.issuance).toMatchObject({renewal: next});
+  expect(ordersFor(host)).toHaveLength(2);
+  delete world.proxy.switches.rewrite;
+}, 120_000);
+
 function asked(renewal: string): boolean {
   return world.proxy.seen.some(({resource, path}) => resource === 'renewalInfo' && path.endsWith(renewal));
+}
+
+const account = () => world.history.get(ACME_ISSUER, ISSUER_NAME)?.status?.accountURI;
+
+/** As docs/operations.md says, if the key is lost: with another key, and so with another account. */
+async function beginAgain(name: string): Promise<void> {
+  const first = account();
+  await world.operator().stop();
+  await world.client.delete(SECRET, ACCOUNT_KEY);
+  const status = {accountURI: null, accountServer: null, thumbprint: null};
+  await world.client.patch(ACME_ISSUER, {name: ISSUER_NAME}, {status}, {subresource: 'status'});
+  await world.startSigner(name);
+  await until('there is another account', () => account() !== undefined && account() !== first, {timeoutMs: 40_000});
 }
 
 test('after the platform has lost its key and begins with another account, hosts renew', async () => {
   const {tenant, host} = await newLiveTenant(world, 'lost-key');
   const before = await renewalOf(tenant, host);
-  const account = () => world.history.get(ACME_ISSUER, ISSUER_NAME)?.status?.accountURI;
-  const first = account();
-  await world.operator().stop();
-  await world.client.delete(SECRET, {namespace: RELEASE.namespace, name: 'nameplate-acme-account'});
-  const status = {accountURI: null, accountServer: null, thumbprint: null};
-  await world.client.patch(ACME_ISSUER, {name: ISSUER_NAME}, {status}, {subresource: 'status'});
-  await world.startSigner('other-key');
-  await until('there is another account', () => account() !== undefined && account() !== first, {timeoutMs: 40_000});
+  await beginAgain('other-key');
   await tenant.renew(host);
   await renewalOf(tenant, host, renewal => renewal !== before);
   expect(ordersFor(host).map(({payload}) => payload.replaces)).toEqual([undefined, before, undefined]);
+}, 120_000);
+
+test('an account that was deactivated is reported, and hosts get their certificates by the next one', async () => {
+  const secret = await world.client.get(
+    SECRET as ResourceType<KubeObject & {data?: Record<string, string>}>,
+    ACCOUNT_KEY,
+  );
+  const key = createPrivateKey(Buffer.from(secret?.data?.['account.key'] ?? '', 'base64'));
+  const {directory, trust: caBundle} = world.proxy;
+  const client = new AcmeClient({directory, caBundle, key, timeoutMs: 10_000, userAgent: 'nameplate-test'});
+  const former = account() ?? '';
+  await client.deactivateAuthorization(former, former, new AbortController().signal);
+  await client.close();
+  const tenant = await newDomainTenant(world, 'deactivated', {timeoutMs: 60_000});
+  const host = tenant.host('shop');
+  await tenant.deployedProject({primary: host});
+  await tenant.createRecords(host);
+  await issuerSays('AccountRefused', 'unauthorized', 'deactivated', '"The account key is lost"');
+  await tenant.becomes(host, {CertificateReady: 'IssuerNotReady'}, ['deactivated']);
+  await beginAgain('next-account');
+  await tenant.becomesLive(host);
 }, 120_000);
 
 test('a CA that has forgotten everything gets a new account, and hosts renew', async () => {
