@@ -13,6 +13,7 @@ import {
   nextAttemptAtMs,
   placed,
   placedOrder,
+  retryDueMs,
   withoutDelay,
 } from './order-records.ts';
 
@@ -128,6 +129,14 @@ test('an order that the CA has forgotten is abandoned: the next one is charged',
   const spec = abandoned(OPEN);
   expect(isAdmitted(claimOf(spec), requestOf('uid-1'))).toBe(false);
   expect(admitted(spec, ADMISSION).orders).toHaveLength(2);
+});
+
+test('a failure that a clock recorded in the future delays nothing', () => {
+  expect(retryDueMs(PROBLEM, NOW)).toBe(NOW + HOUR);
+  expect(retryDueMs(PROBLEM, NOW + HOUR)).toBeUndefined();
+  expect(retryDueMs(PROBLEM, NOW - 1000)).toBeUndefined();
+  expect(retryDueMs({...PROBLEM, at: '2030-01-01T00:00:00Z', retryAt: '2030-01-01T08:00:00Z'}, NOW)).toBeUndefined();
+  expect(retryDueMs(undefined, NOW)).toBeUndefined();
 });
 
 test('a verify request ends a pause, once', () => {

@@ -97,10 +97,17 @@ export function placedOrder({issuance}: Spec): string | undefined {
   return issuance?.order ?? issuance?.issued;
 }
 
+/** When the next order may be placed. Undefined: now. A failure that a wrong clock recorded in the future delays none. */
+export function retryDueMs(problem: DeepReadonly<Issuance['problem']>, nowMs: number): number | undefined {
+  const {at = '', retryAt = ''} = problem ?? {};
+  const retryMs = Date.parse(retryAt);
+  return Date.parse(at) <= nowMs && retryMs > nowMs ? retryMs : undefined;
+}
+
 /** Allows the next attempt now: somebody asked for it. Undefined if nothing delays it. */
 export function withoutDelay(spec: Spec, nowMs: number): DomainClaimSpec | undefined {
   const {problem} = spec.issuance ?? {};
-  if (!problem?.retryAt || Date.parse(problem.retryAt) <= nowMs) return undefined;
+  if (!problem || retryDueMs(problem, nowMs) === undefined) return undefined;
   return withIssuance(spec, {problem: {...problem, retryAt: timestamp(nowMs)}});
 }
 

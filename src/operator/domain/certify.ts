@@ -14,7 +14,7 @@ import {
   nextAttemptMs,
   sentence,
 } from '../certificate/certificate.ts';
-import {type Issuance, lastOrderMs, lastProblem, withoutDelay} from '../claim/order-records.ts';
+import {type Issuance, lastOrderMs, lastProblem, retryDueMs, withoutDelay} from '../claim/order-records.ts';
 import {type Contest, contestOf} from '../edge/publish.ts';
 import {routeName} from '../kinds/derived-names.ts';
 import {acmeIssuerOf, acmeNotReady, issuerOf, keptIssuer, notReady} from '../kinds/issuers.ts';
@@ -129,9 +129,9 @@ async function afterProblem(context: DomainContext, view: CertifiedView, problem
     await context.client.replace(DOMAIN_CLAIM, {...claim, spec: sooner}, {signal: context.signal});
     return nextOf(CertificateReady.issuing(' A new attempt was requested.'));
   }
-  const nextMs = Date.parse(problem.retryAt ?? '');
+  const nextMs = retryDueMs(problem, nowMs);
   const why = sentence(`${problem.type}: ${problem.detail}`);
-  if (!(nextMs > nowMs)) return nextOf(CertificateReady.issuing(` The last attempt failed: ${why}`));
+  if (nextMs === undefined) return nextOf(CertificateReady.issuing(` The last attempt failed: ${why}`));
   const condition = CertificateReady.failed(host, why, timestamp(nextMs));
   const next = `${why} The next attempt is at ${timestamp(nextMs)}. Fix the cause, then run: ${REVERIFY(host)}`;
   return {condition, why: next, nextAttemptAtMs: nextMs, wakeAtMs: nextMs};

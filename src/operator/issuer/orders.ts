@@ -13,7 +13,7 @@ import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {hasPauses, isPausedHost} from '../caches/paused.ts';
 import {INDEX} from '../caches/stores.ts';
 import {howHeld} from '../certificate/decide.ts';
-import {admitted, countsForMs, isAdmitted, isOfHolder, placedOrders} from '../claim/order-records.ts';
+import {admitted, countsForMs, isAdmitted, isOfHolder, placedOrders, retryDueMs} from '../claim/order-records.ts';
 import {decideOrders, limitsOf, type PlannedOrder, type WaitingOrder} from '../claim/order-windows.ts';
 import {accountId} from '../kinds/account.ts';
 import {requestedHost} from '../kinds/certificate-request.ts';
@@ -81,10 +81,10 @@ function* planPass(operator: IssuerOperator, issuer: DeepReadonly<ACMEIssuer>): 
     yield;
     if (!waiting) continue;
     const {claim, hostKey, order} = waiting;
-    const attemptAtMs = Date.parse(claim?.spec.issuance?.problem?.retryAt ?? '');
+    const attemptAtMs = retryDueMs(claim?.spec.issuance?.problem, nowMs);
     const isBlocked = claim ? isHeldUp(operator, claim, request) : false;
     if (isBlocked || (mayBePaused && isPausedHost(operator, hostKey))) nextMs = Math.min(nextMs, nowMs + BLOCKED_MS);
-    else if (attemptAtMs > nowMs) nextMs = Math.min(nextMs, attemptAtMs);
+    else if (attemptAtMs !== undefined) nextMs = Math.min(nextMs, attemptAtMs);
     else byKey.set(order.key, waiting);
   }
   if (byKey.size === 0) return {due: [], later, nextMs};
