@@ -72,6 +72,7 @@ test.each([
   '//evil.example/1',
   'https://ca.example/1#fragment',
   `https://ca.example/${'a'.repeat(2048)}`,
+  `https://ca.example/${'ü'.repeat(500)}`,
   '',
   7,
   null,

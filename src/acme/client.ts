@@ -83,6 +83,11 @@ export class AcmeClient {
     this.#answers = new Answers(this.#ca, () => clock.now());
   }
 
+  /** Whether the URL can be one of this CA: it is at the origin of its directory. */
+  has(url: string): boolean {
+    return this.#ca.has(url);
+  }
+
   /** Always asks the CA. */
   async directory(signal: AbortSignal): Promise<AcmeDirectory> {
     const directory = this.#answers.directory(await this.#send({method: 'GET', url: this.#directoryUrl}, signal));
@@ -90,7 +95,7 @@ export class AcmeClient {
     return directory;
   }
 
-  /** The account of the key, which is created if the CA has none. Its contact is that of its creation. */
+  /** The account of the key, which is created if the CA has none. It is valid. Its contact is that of its creation. */
   async createAccount(account: NewAccount, signal: AbortSignal): Promise<AcmeAccount> {
     const {newAccount: url} = await this.#directory(signal);
     const {contact, externalAccountBinding: binding, onlyExisting = false} = account;

@@ -65,11 +65,15 @@ export class CaConnection {
 
   /** A URL that the CA sent, or that somebody stored. `base`: what a relative one is relative to. */
   parse(url: unknown, what: string, base?: URL): URL {
-    const parsed = typeof url === 'string' && url.length <= MAX_URL_LENGTH ? URL.parse(url, base) : null;
-    if (!parsed) throw this.unusable(`${what} is not a URL`);
-    const isOurs = parsed.origin === this.#origin && parsed.username === '' && parsed.password === '';
-    if (!isOurs || parsed.hash !== '') throw this.unusable(`${what} leaves ${this.#origin}: ${parsed.href}`);
+    const parsed = typeof url === 'string' ? URL.parse(url, base) : null;
+    if (!parsed || parsed.href.length > MAX_URL_LENGTH) throw this.unusable(`${what} is not a URL`);
+    const isPlain = parsed.username === '' && parsed.password === '' && parsed.hash === '';
+    if (!isPlain || !this.has(parsed.href)) throw this.unusable(`${what} leaves ${this.#origin}: ${parsed.href}`);
     return parsed;
+  }
+
+  has(url: string): boolean {
+    return URL.parse(url)?.origin === this.#origin;
   }
 
   /** An error about an answer. */

@@ -39,9 +39,10 @@ async function deactivate(
   {order, authorization}: Pick<Issuance, 'order' | 'authorization'>,
   signal: AbortSignal,
 ): Promise<void> {
+  const known = authorization ?? order;
+  if (known === undefined || !client.has(known)) return; // nothing, or at a CA that the ACMEIssuer no longer names
   try {
-    const url =
-      authorization ?? (order === undefined ? undefined : (await client.order(uri, order, signal)).authorizations[0]);
+    const url = authorization ?? (await client.order(uri, known, signal)).authorizations[0];
     if (url !== undefined) await client.deactivateAuthorization(uri, url, signal);
   } catch (error) {
     // The CA no longer knows it, or it is no longer valid: there is nothing to deactivate.

@@ -3,7 +3,7 @@
  * must survive is on the claim (order-records.ts), so a crash or a change of leader continues where it stopped.
  * Replaces cert-manager's ACME: https://cert-manager.io/docs/contributing/external-issuers/
  */
-import {AcmeError, CaUnreachable, type Problem} from '../../acme/errors.ts';
+import {AcmeError, CaUnreachable, type Problem, printableAscii} from '../../acme/errors.ts';
 import {renewalIdOf} from '../../acme/identifiers.ts';
 import type {Order} from '../../acme/objects.ts';
 import {findCondition, timestamp} from '../../api/conditions.ts';
@@ -13,6 +13,7 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {type BackoffPolicy, backoffMs} from '../../time/backoff.ts';
+import {TtlCache} from '../../time/ttl-cache.ts';
 import {readFresh} from '../caches/fresh.ts';
 import {decideFreshly} from '../certificate/decide.ts';
 import {
@@ -47,6 +48,9 @@ const RETRY: BackoffPolicy = {initialMs: 1_000, maxMs: 30_000, factor: 2, jitter
 const MAX_OUTAGE_MS = 300_000;
 /** A challenge that was accepted is accepted again after this time: the CA may have lost the first request. */
 const ACCEPT_MS = 60_000;
+const LIMITED_DOMAINS = 10_000;
+/** The limit in the CRD: the names in a wrong certificate, and the host, may be long. */
+const MAX_DETAIL = 400;
 /** How often to look whether the replicas of `challenges` answer, or whether the account exists. */
 const WAIT_MS = 1_000;
 /** An order that the CA has not finished after this time has failed. */
@@ -69,6 +73,8 @@ const NOT_A_HOST =
 
 /** This process's memory of a request; another process begins anew, which costs a request or two. */
 interface Attempt {
+  /** Of the request: another one may get its name. */
+  readonly uid: string;
   /** Not before this time, on the monotonic clock: our own writes trigger a reconcile immediately. */
   heldUntilMs: number;
   failures: number;
@@ -91,17 +97,15 @@ interface Signing {
 /** Keys are "namespace/name" of CertificateRequests. */
 export function reconcileSigning(operator: IssuerOperator): Reconcile {
   const {stores, accounts, clock, config} = operator;
-  /** By UID. */
   const attempts = new Map<string, Attempt>();
   /** Registrable domains at their limit at the CA, and until when, on the monotonic clock. */
-  const limited = new Map<string, number>();
+  const limited = new TtlCache<number>(clock, LIMITED_DOMAINS);
   return async (key, {client, signal}) => {
     const context = {...operator, client, signal};
     const request = stores.certificateRequests.get(key);
-    const uid = request?.metadata.uid ?? '';
     const issuerName = request && acmeIssuerOf(request.spec.issuerRef);
     if (!request || issuerName === undefined || request.metadata.deletionTimestamp || hasEnded(request)) {
-      attempts.delete(uid);
+      attempts.delete(key);
       return done();
     }
     if (isDenied(request)) {
@@ -120,8 +124,10 @@ export function reconcileSigning(operator: IssuerOperator): Reconcile {
     }
     const claim = stores.claims.get(host);
     if (!isAdmitted(claim, request) || !claim) return done(); // reconcileOrders admits it
-    const attempt = attempts.get(uid) ?? {heldUntilMs: 0, failures: 0, polls: 0};
-    attempts.set(uid, attempt);
+    const {uid = ''} = request.metadata;
+    const known = attempts.get(key);
+    const attempt = known?.uid === uid ? known : {uid, heldUntilMs: 0, failures: 0, polls: 0};
+    attempts.set(key, attempt);
     const domain = registrableDomain(host) ?? host;
     const isPlaced = placedOrder(claim.spec) !== undefined;
     const restMs = isPlaced ? 0 : Math.max(accounts.restMs(issuerName), (limited.get(domain) ?? 0) - clock.monotonic());
@@ -133,13 +139,13 @@ export function reconcileSigning(operator: IssuerOperator): Reconcile {
     try {
       const outcome = await advance(signing, claim);
       attempt.failures = 0;
-      accounts.report(issuerName, undefined);
       return outcome;
     } catch (error) {
       if (error instanceof CaUnreachable || (error instanceof AcmeError && error.isOutage)) {
         return await onOutage(signing, error);
       }
-      if (error instanceof AcmeError) return await onProblem(signing, claim, error, ms => limited.set(domain, ms));
+      const limit = (ms: number) => limited.set(domain, clock.monotonic() + ms, ms);
+      if (error instanceof AcmeError) return await onProblem(signing, claim, error, limit);
       throw error;
     }
   };
@@ -149,8 +155,9 @@ async function advance(signing: Signing, claim: DeepReadonly<DomainClaim>): Prom
   const {account, context, host} = signing;
   const url = placedOrder(claim.spec);
   if (url === undefined) return await place(signing);
-  const order = await account.client.order(account.uri, url, context.signal);
-  if (order.names.length !== 1 || order.names[0] !== host) {
+  const order = account.client.has(url) ? await account.client.order(account.uri, url, context.signal) : undefined;
+  // It may be of the CA that the ACMEIssuer named before.
+  if (order?.names.length !== 1 || order.names[0] !== host) {
     await record(context, claim, abandoned(claim.spec));
     return done();
   }
@@ -198,7 +205,8 @@ function isReplacement({context: {stores}, request}: Signing): boolean {
 }
 
 async function proceed(signing: Signing, claim: DeepReadonly<DomainClaim>, order: Order): Promise<Outcome> {
-  const {context, account} = signing;
+  const {context, account, issuer} = signing;
+  context.accounts.report(issuer.metadata.name, undefined);
   switch (order.status) {
     case 'pending':
       return await solve(signing, claim, order);
@@ -345,12 +353,16 @@ async function pollOrGiveUp(
   claim: DeepReadonly<DomainClaim>,
   askedMs: number | undefined,
 ): Promise<Outcome> {
-  const {knownSince, clock} = signing.context;
-  const {outageMs = Number.NEGATIVE_INFINITY} = signing.attempt;
+  if (!isOverdue(signing, claim)) return poll(signing, askedMs);
+  return await fail(signing, claim, {type: 'timeout', detail: 'the CA has not finished the order within an hour'});
+}
+
+/** Whether the CA had its time to finish the order, and was not away meanwhile. */
+function isOverdue({context: {knownSince, clock}, attempt}: Signing, claim: DeepReadonly<DomainClaim>): boolean {
+  const {outageMs = Number.NEGATIVE_INFINITY} = attempt;
   const placedMs = lastOrderMs(claim) ?? clock.now();
   const leftMs = knownSince.leftMs(`order ${placedOrder(claim.spec)}`, placedMs, ORDER_MS);
-  if (leftMs > 0 || clock.monotonic() - outageMs < ORDER_MS) return poll(signing, askedMs);
-  return await fail(signing, claim, {type: 'timeout', detail: 'the CA has not finished the order within an hour'});
+  return leftMs <= 0 && clock.monotonic() - outageMs >= ORDER_MS;
 }
 
 /** The order failed. The request stays pending until the next attempt, unless no attempt can change the answer. */
@@ -368,7 +380,12 @@ async function fail(signing: Signing, claim: DeepReadonly<DomainClaim>, problem:
   await record(
     context,
     claim,
-    failed(claim.spec, {at: timestamp(nowMs), type, detail: detail || type, retryAt: timestamp(attemptAtMs)}),
+    failed(claim.spec, {
+      at: timestamp(nowMs),
+      type,
+      detail: printableAscii(detail, MAX_DETAIL) || type,
+      retryAt: timestamp(attemptAtMs),
+    }),
   );
   if (PERMANENT.has(type)) await end(context, request, 'Failed', `${type}: ${detail}`);
   else await pend(context, request, `${type}: ${detail} The next attempt is at ${timestamp(attemptAtMs)}.`);
@@ -380,7 +397,7 @@ async function onProblem(
   signing: Signing,
   claim: DeepReadonly<DomainClaim>,
   error: AcmeError,
-  limit: (untilMs: number) => void,
+  limit: (ms: number) => void,
 ): Promise<Outcome> {
   const {context, request, issuer, attempt} = signing;
   const {accounts, clock} = context;
@@ -393,11 +410,12 @@ async function onProblem(
     await record(context, claim, abandoned(claim.spec));
     return done();
   }
+  if (isPlaced && isOverdue(signing, claim)) return await fail(signing, claim, problem);
   if (problem.type === 'unauthorized') accounts.doubt(name); // reconcileIssuer asks about it
   const ms = heldFor(attempt, retryAfterMs);
   if (problem.type === 'rateLimited' && !isPlaced) {
     accounts.rest(name, ms);
-    limit(clock.monotonic() + ms);
+    limit(ms);
   }
   attempt.heldUntilMs = clock.monotonic() + ms;
   const next = timestamp(clock.now() + ms);
@@ -419,7 +437,7 @@ async function onOutage(
 
 function heldFor(attempt: Attempt, askedMs: number | undefined): number {
   attempt.failures += 1;
-  return askedMs ?? backoffMs(RETRY, attempt.failures, Math.random);
+  return Math.max(askedMs ?? backoffMs(RETRY, attempt.failures, Math.random), RETRY.initialMs);
 }
 
 async function record(

@@ -144,6 +144,21 @@ test('while a CA is away for a day, all say so, and no certificate expires that 
   await until('the CA answers again', () => reachable()?.status === 'True', PATIENCE);
 }, 240_000);
 
+test('an order that the CA refuses to finalize says so, and has failed after an hour', async () => {
+  const {tenant, host} = await waitingTenant(world, 'refused');
+  const caa = refusal(403, 'caa', 'CAA record for this host prevents issuance');
+  const {switches} = world.proxy;
+  switches.fault = request => (isOf('finalize', request, host) ? caa : undefined);
+  await tenant.createRecords(host);
+  await tenant.becomes(host, {CertificateReady: 'Issuing'}, ['caa: CAA record for this host prevents issuance']);
+  expect(tenant.claim(host)?.spec.failures ?? []).toEqual([]);
+  while (!tenant.claim(host)?.spec.failures) await leap(LEAP_MS);
+  expect(tenant.claim(host)?.spec.issuance).toMatchObject({problem: {type: 'caa'}});
+  switches.fault = undefined;
+  await clock.leap(10 * MINUTE_MS);
+  await tenant.becomesLive(host);
+}, 120_000);
+
 /** The tenant as the API server shows it now: its restart has ended what followed the objects. */
 async function asOf(client: CaWorld['client'], ...tenants: readonly DomainTenant[]): Promise<DomainTenant[]> {
   await until('the API server answers', async () => await client.get(kinds.ACME_ISSUER, {name: ISSUER_NAME}));

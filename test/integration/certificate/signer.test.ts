@@ -3,7 +3,7 @@ import {X509Certificate} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {ACME_ISSUER, CERTIFICATE_REQUEST} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
-import {type CaRequestSeen, type CaResource, refusal, withMembers} from '../../support/ca-proxy.ts';
+import {type CaRequestSeen, type CaResource, refusal, startCaProxy, withMembers} from '../../support/ca-proxy.ts';
 import {signingRequest} from '../approval/signing-request.ts';
 import {newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
 import {startFaultProxy} from '../runtime/fault-proxy.ts';
@@ -93,6 +93,39 @@ test('a rate limit holds every order of the account for as long as the CA says',
   await second.tenant.becomesLive(second.host);
   expect(ordersFor(world, first.host)).toHaveLength(2);
 });
+
+test('a CA that asks for the next attempt immediately gets one in a second', async () => {
+  const {tenant, host} = await waitingTenant(world, 'eager');
+  const at: number[] = [];
+  answer('newOrder', host, () => {
+    at.push(performance.now());
+    return at.length <= 3 ? refusal(429, 'rateLimited', 'too many new orders', {'retry-after': '0'}) : undefined;
+  });
+  await tenant.createRecords(host);
+  await tenant.becomesLive(host);
+  expect(at.slice(1).map((ms, index) => ms - (at[index] ?? 0) > 950)).toEqual([true, true, true]);
+});
+
+test('orders of a CA that the ACMEIssuer no longer names are forgotten, also those of a former holder', async () => {
+  const [open, moving] = [await waitingTenant(world, 'open'), await waitingTenant(world, 'moving')];
+  world.proxy.switches.fault = ({resource}) =>
+    resource === 'finalize' ? refusal(503, 'serverInternal', 'later') : undefined;
+  for (const {tenant, host} of [open, moving]) {
+    await tenant.createRecords(host);
+    await claimWith(tenant, host, issuance => issuance?.order !== undefined);
+  }
+  const other = await startCaProxy(world.pebble);
+  await world.applyIssuer({server: other.directory, caBundle: Buffer.from(other.trust).toString('base64')});
+  const next = await newDomainTenant(world, 'next');
+  await next.deployedProject({primary: moving.host});
+  await next.createRecords(moving.host);
+  await open.tenant.becomesLive(open.host);
+  await next.becomesLive(moving.host);
+  delete world.proxy.switches.fault;
+  await world.applyIssuer();
+  await newLiveTenant(world, 'back');
+  await other.stop();
+}, 120_000);
 
 test('while the CA is down, requests stay pending, the ACMEIssuer says so, and nothing needs a person afterwards', async () => {
   const {tenant, host} = await waitingTenant(world, 'outage');
