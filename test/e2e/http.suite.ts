@@ -1,13 +1,16 @@
-/** What the edge does on port 80: challenges for all hosts, and the redirect to HTTPS. On either edge. */
+/** What the edge does on port 80: challenges for all hosts, with which they renew, and the redirect to HTTPS. On either edge. */
 import {randomUUID} from 'node:crypto';
 import {connect} from 'node:net';
 import {expect, it} from 'vitest';
 import {ANNOTATION} from '../../src/api/names.ts';
-import {CERTIFICATE, NAMESPACE} from '../../src/operator/kinds/kinds.ts';
+import {routeName} from '../../src/operator/kinds/derived-names.ts';
+import {CERTIFICATE, NAMESPACE, SECRET} from '../../src/operator/kinds/kinds.ts';
 import {until} from '../cluster/wait.ts';
 import {CHALLENGES, REFLECTING_PATHS} from '../support/challenge-paths.ts';
-import {thumbprint} from '../support/install.ts';
-import {admin, cluster, newClusterTenant, visitor} from './world.ts';
+import {failuresOf} from '../support/http.ts';
+import {MESSAGES_HOST, thumbprint} from '../support/install.ts';
+import {newKey} from './tenant-key.ts';
+import {admin, cluster, hideFromCa, newClusterTenant, showToCa, visitor} from './world.ts';
 
 const TOKEN = 'evaGxfADs6pSRb2LAv9IZf17Dt3juxGJ-PCt92wr-oA';
 
@@ -57,6 +60,31 @@ export function challengesOnPort80(): void {
     await expectAnswered(old, 'serving, which redirected');
   });
 
+  it('renews a host that serves and one that redirects, while they are live and while they have lost their certificates', async () => {
+    const tenant = await newClusterTenant('renewing');
+    const hosts = [tenant.host('shop'), tenant.host('old')] as const;
+    const [primary, from] = hosts;
+    const each = (act: (host: string) => Promise<unknown>) => Promise.all(hosts.map(act));
+    await tenant.goLive({primary, redirects: [{from}]});
+    const observed = visitor.observe(...hosts.flatMap(host => [`https://${host}/`, `http://${host}/`]));
+    await each(async host => {
+      const {certificate: former} = await visitor.request(`https://${host}/`);
+      await tenant.seesReissued(host, await tenant.renew(host));
+      await visitor.untilAnswer(`https://${host}/`, ({certificate}) => certificate?.serial !== former?.serial);
+    });
+    expect(failuresOf(await observed.stop())).toEqual([]);
+
+    await each(hideFromCa);
+    const {namespace} = tenant;
+    await each(host => admin.delete(SECRET, {namespace, name: routeName(namespace, host)}));
+    await each(host => tenant.sees(host, {state: 'Degraded', CertificateReady: 'Failed'}));
+    await each(showToCa);
+    await each(host => expectAnswered(host, 'degraded'));
+    await each(host => tenant.reverify(host));
+    await each(host => tenant.sees(host, {state: 'Live'}));
+    await each(host => visitor.untilServed(host));
+  });
+
   it('redirects all other paths of any host to HTTPS', async () => {
     const host = `${randomUUID()}.example.com`;
     for (const path of ['/', '/a/b?c=d&e=%2F', '/.well-known/acme-challenges', '/.well-known/other/x']) {
@@ -95,7 +123,17 @@ export function challengesOnPort80(): void {
     expect(statuses.filter(status => status !== 200)).toEqual([]);
   });
 
-  it("a certificate of the platform's own, by cert-manager's HTTP-01, is issued past the responder", async () => {
+  it('refuses a key that is sent to the messages API in clear text, and redirects it nowhere', async () => {
+    const key = await newKey('messages-clear');
+    await key.until('', {status: 200});
+    const headers = {authorization: 'Bearer any'};
+    for (const path of ['/messages', '/', '/.well-known/other']) {
+      const {status, location} = await visitor.request(`http://${MESSAGES_HOST}${path}`, {headers});
+      expect({status, location}, path).toEqual({status: cluster.info.edge === 'gateway' ? 404 : 403});
+    }
+  });
+
+  it("a certificate of the platform's own, by cert-manager's HTTP-01, is issued and renewed past the responder", async () => {
     const name = `own-${randomUUID().slice(0, 8)}`;
     const namespace = cluster.info.edge === 'gateway' ? 'gateway' : 'traefik';
     const host = `${name}.edge.nameplate.test`;
@@ -109,14 +147,15 @@ export function challengesOnPort80(): void {
         issuerRef: {name: cluster.info.issuers.acme, kind: 'ClusterIssuer', group: 'cert-manager.io'},
       },
     } as never);
-    await until(
-      'the certificate is issued',
-      async () => {
-        const {status} = (await admin.get(CERTIFICATE, {namespace, name})) ?? {};
-        return status?.conditions?.some(({type, status: is}) => type === 'Ready' && is === 'True');
-      },
-      {timeoutMs: 120_000},
-    );
+    const isIssued = async (revision: number) => {
+      const {status} = (await admin.get(CERTIFICATE, {namespace, name})) ?? {};
+      return status?.revision === revision ? status : undefined;
+    };
+    const {conditions = []} = await until('the certificate is issued', () => isIssued(1), {timeoutMs: 120_000});
+    const issuing = {type: 'Issuing', status: 'True', reason: 'Test', message: 'as cmctl renew does'};
+    const status = {conditions: [...conditions, {...issuing, lastTransitionTime: new Date().toISOString()}]};
+    await admin.patch(CERTIFICATE, {namespace, name}, {status}, {subresource: 'status'});
+    await until('the certificate is renewed', () => isIssued(2), {timeoutMs: 120_000});
     await admin.delete(CERTIFICATE, {namespace, name});
   });
 }

@@ -61,18 +61,4 @@ export function repairing(): void {
       await visitor.untilAnswer(`https://${each}/`, ({status}) => status === 200);
     }
   });
-
-  it('certificates are renewed behind the http redirects: the challenge is neither shadowed nor redirected', async () => {
-    const tenant = await newClusterTenant('challenge');
-    const [host, old] = [tenant.host('shop'), tenant.host('old')];
-    await tenant.goLive({primary: host, redirects: [{from: old}]});
-    for (const each of [host, old]) {
-      const unknown = `http://${each}/.well-known/acme-challenge/x`;
-      expect(await visitor.request(unknown)).toMatchObject({status: 200, location: undefined});
-    }
-    const observed = visitor.observe(`http://${host}/`, `http://${old}/`);
-    await Promise.all([host, old].map(async each => tenant.seesReissued(each, await tenant.renew(each))));
-    expect(failuresOf(await observed.stop())).toEqual([]);
-    for (const each of [host, old]) await tenant.sees(each, {state: 'Live', CertificateReady: 'Issued'});
-  });
 }

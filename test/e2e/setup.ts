@@ -6,20 +6,25 @@ import {applyPlatformIssuer} from '../support/issuers.ts';
 import {createTestClient} from '../support/kube.ts';
 import {TENANT_LABEL} from '../support/workload.ts';
 
-/** DNS is checked often, so that a test of drift takes seconds. */
-const SETTINGS = [
-  'config.dns.checks.steadySeconds=5',
-  'config.dns.driftAfterSeconds=5',
-  'config.claims.lingerSeconds=20',
+const MESSAGES = [
   'messages.enabled=true',
   `messages.host=${MESSAGES_HOST}`,
   'messages.certificate.issuerRef.name=selfca',
   'messages.certificate.issuerRef.kind=ClusterIssuer',
+];
+
+/** DNS is checked often, so that a test of drift takes seconds. */
+const SETTINGS = [
+  ...MESSAGES,
+  'config.dns.checks.steadySeconds=5',
+  'config.dns.driftAfterSeconds=5',
+  'config.claims.lingerSeconds=20',
   'messages.backup.enabled=true',
   'messages.backup.size=1Gi',
 ];
 
 const GATEWAY_SETTINGS = [
+  ...MESSAGES,
   // The default pauses: probes must report a fault within a minute.
   'config.probes.steadySeconds=15',
   'config.probes.failAfterSeconds=30',

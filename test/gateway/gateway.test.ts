@@ -76,20 +76,6 @@ test('redirects respond to every method with exactly their status, in one hop', 
   );
 });
 
-test('a host that serves and one that redirects renew past the redirect to https, and no request fails', async () => {
-  const hosts = [tenant.host('shop'), tenant.host('old-308')];
-  // A solver's route is the only one of a serving host on port 80, so other requests there get 404 while it exists.
-  const observed = visitor.observe(...hosts.map(host => `https://${host}/`), `http://${tenant.host('old-308')}/`);
-  const renew = async (host: string) => {
-    const before = await visitor.request(`https://${host}/`);
-    await tenant.seesReissued(host, await tenant.renew(host));
-    const isNew = ({certificate}: Answer) => certificate?.serial !== before.certificate?.serial;
-    await visitor.untilAnswer(`https://${host}/`, isNew);
-  };
-  await Promise.all(hosts.map(renew));
-  expect(failuresOf(await observed.stop())).toEqual([]);
-});
-
 test('a ListenerSet without a Secret, from a namespace that the Gateway does not allow, takes no host', async () => {
   const host = tenant.host('shop');
   const thief = {namespace: PLATFORM.namespace, name: 'thief'};
