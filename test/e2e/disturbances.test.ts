@@ -18,6 +18,7 @@ import {listAll} from '../support/kube.ts';
 import {kill, scale} from '../support/pods.ts';
 import {selfSigned} from '../support/self-signed.ts';
 import {POD} from '../support/workload.ts';
+import {leadersThatDie} from './orders.suite.ts';
 import {admin, cluster, newClusterTenant, visitor} from './world.ts';
 
 const OPERATOR = {namespace: RELEASE.namespace, name: RELEASE.name};
@@ -25,6 +26,8 @@ const DNS = ['ns1', 'ns2', 'resolver'].map(name => ({namespace: 'dns', name}));
 const CERT_MANAGER = {namespace: 'cert-manager', name: 'cert-manager'};
 const EDGE = {namespace: 'traefik', name: 'traefik'};
 const WAIT = {timeoutMs: 90_000};
+
+leadersThatDie();
 
 afterEach(async () => {
   const single = [...DNS, CERT_MANAGER, EDGE];

@@ -47,7 +47,8 @@ export async function newIdentity(): Promise<TlsIdentity> {
   }
 }
 
-function ownAddress(): string {
+/** In the cluster's network. */
+export function ownAddress(): string {
   const addresses = Object.values(networkInterfaces()).flat();
   const own = addresses.find(address => address?.family === 'IPv4' && !address.internal);
   if (!own) throw new Error('no interface has an IPv4 address that pods could reach');
