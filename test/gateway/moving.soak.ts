@@ -18,6 +18,8 @@ const MOVING = ['config.routing.movingFrom=traefik', `config.routing.formerAddre
 
 let tenant: ClusterTenant;
 let host: string;
+/** It redirects to `host`. */
+let old: string;
 let onFormer: Visitor;
 
 async function resolveTo(address: string): Promise<void> {
@@ -29,11 +31,16 @@ async function install(...values: readonly string[]): Promise<void> {
   await installOperator(cluster, [...settings(cluster), ...MOVING, ...values]);
 }
 
-/** Renews the certificate while visitors of both edges watch. */
+/** Renews both hosts while visitors of both edges watch. */
 async function renews(at: readonly Visitor[] = [visitor, onFormer]): Promise<void> {
-  const observed = at.map(each => each.observe(`https://${host}/`, `http://${host}/`));
-  await tenant.seesReissued(host, await tenant.renew(host));
-  await tenant.seesNoIssuing(host);
+  const hosts = [host, old];
+  const observed = at.map(each => each.observe(...hosts.flatMap(name => [`https://${name}/`, `http://${name}/`])));
+  await Promise.all(
+    hosts.map(async name => {
+      await tenant.seesReissued(name, await tenant.renew(name));
+      await tenant.seesNoIssuing(name);
+    }),
+  );
   for (const each of observed) expect(failuresOf(await each.stop())).toEqual([]);
 }
 
@@ -47,18 +54,20 @@ beforeAll(async () => {
   await cluster.kubectl('-n', 'traefik', 'rollout', 'status', '--timeout=120s', 'deployment/traefik');
   tenant = await newClusterTenant('moving');
   host = tenant.host('shop');
+  old = tenant.host('old');
 });
 afterAll(async () => {
   await resolveTo(NEXT);
-  await cluster.zones.remove(host, undefined, {server: 'ca'});
+  for (const name of [host, old]) await cluster.zones.remove(name, undefined, {server: 'ca'});
   await cluster.kubectl('delete', 'namespace', 'traefik', '--wait=false');
 });
 
 test('the former edge sends challenges to the responder, serves, and decides, until DNS points to the next one', async () => {
-  await tenant.applyProject({primary: host});
-  await tenant.createRecords(host);
+  await tenant.applyProject({primary: host, redirects: [{from: old}]});
+  for (const name of [host, old]) await tenant.createRecords(name);
   await tenant.sees(host, {state: 'Live', Routed: 'Serving', Probed: 'Answering'});
-  for (const each of [onFormer, visitor]) await each.untilServed(host);
+  await tenant.sees(old, {state: 'Live', Routed: 'Redirecting', Probed: 'Answering'});
+  for (const each of [onFormer, visitor]) for (const name of [host, old]) await each.untilServed(name);
   await renews();
 });
 
@@ -67,7 +76,7 @@ test('after the change of the records, a renewal works whichever edge the CA sti
   await install(`config.routing.edgeAddresses={${NEXT}}`, 'config.probes.addresses=null');
   await tenant.sees(host, {state: 'Live', Routed: 'Serving', Probed: 'Answering'});
   await renews();
-  await cluster.zones.set(host, 'A', FORMER, {server: 'ca'}); // like a resolver that still caches it
+  for (const name of [host, old]) await cluster.zones.set(name, 'A', FORMER, {server: 'ca'}); // as if it cached them
   await renews();
 });
 
@@ -77,6 +86,7 @@ test('once the platform has left the former edge, the next one alone serves and 
   const ours = ['-l', 'app.kubernetes.io/managed-by=nameplate'];
   await cluster.kubectl('delete', 'ingresses,middlewares.traefik.io', '-n', tenant.namespace, ...ours);
   await tenant.seesRoutes(host, routes => routes.length === 2);
+  await tenant.seesRoutes(old, routes => routes.length === 3);
   await onFormer.untilGone(host);
   expect(failuresOf(await observed.stop())).toEqual([]);
   await renews([visitor]);
