@@ -187,9 +187,9 @@ export class Attack {
     const {zones, info} = cluster;
     if (this.#lost.has(host) || !host.endsWith(this.#attacker.self.zone)) return 'it is not its own to point';
     const only = server ? {server} : {};
-    if (to === 'edge') await zones.remove(host, 'CNAME', only);
-    else await zones.remove(host, 'A', only);
-    if (to === 'edge') await zones.set(host, 'A', info.ingress.address, only);
+    const address = to === 'edge' ? info.ingress.address : to === 'trap' ? this.#known.trap : undefined;
+    await zones.remove(host, address === undefined ? 'A' : 'CNAME', only);
+    if (address !== undefined) await zones.set(host, 'A', address, only);
     else if (to === 'nowhere') await zones.set(host, 'CNAME', `nowhere.${this.#attacker.self.zone}`, only);
     else if (to === 'victim') await zones.set(host, 'CNAME', this.#known.victims[0]?.host ?? '', only);
     else await zones.set(host, 'CNAME', await this.ownTarget(), only);

@@ -53,6 +53,7 @@ export const ANNOTATIONS: readonly (readonly [key: string, meaning: Meaning | ''
   ['kubernetes.io/ingress.class', 'class'],
   ['cert-manager.io/issuer', 'issuer'],
   ['cert-manager.io/cluster-issuer', 'issuer'],
+  ['cert-manager.io/issuer-kind', 'issuerKind'],
   ['cert-manager.io/common-name', 'host'],
   ['cert-manager.io/alt-names', 'host'],
   ['cert-manager.io/secret-template', ''],

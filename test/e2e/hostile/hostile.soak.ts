@@ -20,6 +20,7 @@ import {ISSUER, installGatewayApi, issueBy, restore} from './platform.ts';
 import type {Known} from './pools.ts';
 import {Random} from './random.ts';
 import {type Relay, startRelay} from './relay.ts';
+import {setTrap, type Trap} from './trap.ts';
 import {Victims} from './victims.ts';
 import {frequentWrites, measureWork, sum} from './work.ts';
 
@@ -45,6 +46,7 @@ interface Rate {
 
 let oracle: Oracle;
 let victims: Victims;
+let trap: Trap;
 /** The same for all attackers. */
 let catalog: WritableKind[] | undefined;
 let log: string[] = [];
@@ -67,11 +69,13 @@ beforeAll(async () => {
     violations.push(violation);
     note(`VIOLATION ${violation.rule}: ${violation.text}`);
   });
+  trap = await setTrap(source => oracle.contacted(source, 'an address that an attacker chose'));
   oracle.countOrdersOf(await issueBy(oracle.ca));
   victims = await Victims.settle(oracle, note);
 }, 5 * MINUTE_MS);
 
 afterAll(async () => {
+  await trap?.stop();
   await oracle?.stop();
   await restore();
   expect(found()).toEqual([]);
@@ -85,7 +89,9 @@ async function play(round: number, seed: string): Promise<void> {
   [log, start] = [[], performance.now()];
   const attacker = await newAttacker(`hostile-${round}`);
   const key = generateKeyPairSync('rsa', {modulusLength: 2048}).privateKey.export({type: 'pkcs1', format: 'pem'});
-  const relay = await startRelay(oracle.ca, `${key}`, {type: 'dns', value: victims.shop});
+  const relay = await startRelay(oracle.ca, `${key}`, {type: 'dns', value: victims.shop}, source =>
+    oracle.contacted(source, "an attacker's ACME server"),
+  );
   try {
     await saveKey(attacker, `${key}`);
     oracle.suspect(attacker.self.namespace, relay.tokens);
@@ -165,15 +171,16 @@ async function whatIsKnown({self}: Attacker, relay: Relay, round: number): Promi
     victims: theirs,
     platformHosts: [await victims.defaultHost(), cluster.info.baseDomain],
     edgeClass: EDGE_CLASS,
-    clusterIssuers: [ISSUER.name, cluster.info.issuers.fast],
-    approvedClusterIssuer: ISSUER.name,
+    clusterIssuers: [cluster.info.issuers.acme, cluster.info.issuers.fast],
+    platformIssuer: ISSUER,
     approvedIssuer: 'own',
     relay: relay.directory,
     ca: oracle.ca.directory,
     caBundle: Buffer.from(oracle.ca.trust).toString('base64'),
     keySecret: KEY_SECRET,
     service: 'web',
-    addresses: [cluster.info.ingress.address, ...(await victims.podAddresses())],
+    trap: trap.address,
+    addresses: [cluster.info.ingress.address, trap.address, ...(await victims.podAddresses())],
     requests: Object.fromEntries(requests),
   };
 }

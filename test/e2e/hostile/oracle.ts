@@ -5,11 +5,19 @@
 import {createHash, X509Certificate} from 'node:crypto';
 import {setTimeout as pause} from 'node:timers/promises';
 import {HTTP_ROUTE, LISTENER_SET} from '../../../src/operator/edge/gateway-kinds.ts';
-import {CERTIFICATE_REQUEST, type CertificateRequest, DOMAIN_CLAIM, SECRET} from '../../../src/operator/kinds/kinds.ts';
+import {
+  CERTIFICATE_REQUEST,
+  type CertificateRequest,
+  DOMAIN_CLAIM,
+  INGRESS,
+  SECRET,
+  SERVICE,
+} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import type {Answer, Visit} from '../../support/http.ts';
-import {follow} from '../../support/kube.ts';
-import {kindOf} from '../../support/workload.ts';
+import {RELEASE} from '../../support/install.ts';
+import {follow, listAll} from '../../support/kube.ts';
+import {kindOf, POD} from '../../support/workload.ts';
 import {admin, cluster, visitor} from '../world.ts';
 import {ISSUER} from './platform.ts';
 import type {CaOrder, WatchedCa} from './watched-ca.ts';
@@ -17,7 +25,7 @@ import {watchCa} from './watched-ca.ts';
 
 /** One thing that must not happen. */
 export interface Violation {
-  readonly rule: 'edge' | 'certificate' | 'orders' | 'takeover' | 'work';
+  readonly rule: 'edge' | 'certificate' | 'orders' | 'takeover' | 'work' | 'solver' | 'contact';
   readonly text: string;
 }
 
@@ -38,6 +46,18 @@ const ORDERS_TWICE = 3;
 
 /** Only Nameplate writes these, and here it has no reason to. */
 const EDGE_KINDS: readonly ResourceType[] = [kindOf('gateway.networking.k8s.io', 'Gateway'), LISTENER_SET, HTTP_ROUTE];
+
+/** cert-manager's: with them, it solves challenges. A tenant may have none of them, whoever creates it. */
+const SOLVING = [kindOf('acme.cert-manager.io', 'Order'), kindOf('acme.cert-manager.io', 'Challenge')];
+const SOLVERS: readonly ResourceType[] = [POD, SERVICE, INGRESS];
+const SOLVER_LABEL = 'acme.cert-manager.io/http01-solver';
+/** Of the programs that tenants could send anywhere. The edge and the CA visit what hosts point to. */
+const VISITORS = [RELEASE.namespace, 'cert-manager'];
+const PLATFORM = new Set([...VISITORS, 'pebble', 'traefik', 'gateway']);
+
+interface RunningPod extends KubeObject {
+  status?: {podIP?: string};
+}
 
 interface SecretWithKey extends KubeObject {
   data?: Record<string, string>;
@@ -102,6 +122,18 @@ export class Oracle {
     this.#reported.clear();
   }
 
+  /** Somebody has connected to an address that attackers chose. */
+  contacted(source: string, what: string): void {
+    const look = async () => {
+      for (const namespace of VISITORS) {
+        for (const {metadata, status} of await listAll(admin, POD as ResourceType<RunningPod>, {namespace})) {
+          if (status?.podIP === source) this.complain('contact', `${namespace}/${metadata.name} has visited ${what}`);
+        }
+      }
+    };
+    look().catch((error: Error) => this.complain('contact', `nobody knows who visited ${what}: ${error.message}`));
+  }
+
   holderOf(host: string): string | undefined {
     return this.#claims.get(host)?.namespace;
   }
@@ -153,9 +185,21 @@ export class Oracle {
           if (this.#attackers.has(namespace)) this.complain('edge', `there is a ${kind.kind} ${namespace}/${name}`);
         }),
       ),
+      ...SOLVING.map(kind => follow(admin, kind, {}, object => this.#readSolver(kind, object))),
+      ...SOLVERS.map(kind =>
+        follow(admin, kind, {labelSelector: SOLVER_LABEL}, object => {
+          // A tenant may give the label to objects of its own.
+          const {ownerReferences = []} = object.metadata;
+          if (ownerReferences.some(owner => owner.kind === 'Challenge')) this.#readSolver(kind, object);
+        }),
+      ),
       follow(admin, CERTIFICATE_REQUEST, {}, request => this.#readRequest(request)),
       follow<SecretWithKey>(admin, SECRET, {}, secret => this.#readSecret(secret)),
     );
+  }
+
+  #readSolver({kind}: ResourceType, {metadata: {namespace = '', name}}: KubeObject): void {
+    if (!PLATFORM.has(namespace)) this.complain('solver', `there is a ${kind} ${namespace}/${name}`);
   }
 
   #readRequest(request: CertificateRequest): void {

@@ -8,7 +8,7 @@ import type {Random} from './random.ts';
 import type {Content} from './skeletons.ts';
 
 /** Where a record of the attacker's own host points. */
-export type Target = 'own' | 'victim' | 'edge' | 'nowhere';
+export type Target = 'own' | 'victim' | 'edge' | 'trap' | 'nowhere';
 /** What the attacker's ACME server puts into the answer to an order. */
 export interface Identifier {
   readonly type: 'dns' | 'ip';
@@ -203,7 +203,7 @@ class Planner {
 
   #point(): Move {
     const random = this.#random;
-    const to = random.pick<Target>(['own', 'own', 'victim', 'edge', 'nowhere']);
+    const to = random.pick<Target>(['own', 'own', 'victim', 'edge', 'trap', 'nowhere']);
     return {
       do: 'point',
       host: this.#ownHost(),

@@ -13,8 +13,8 @@ export interface Known {
   readonly platformHosts: readonly string[];
   readonly edgeClass: string;
   readonly clusterIssuers: readonly string[];
-  /** The platform approves certificates from these that a tenant orders itself for hosts that it holds. */
-  readonly approvedClusterIssuer: string;
+  readonly platformIssuer: {readonly name: string; readonly kind: string; readonly group: string};
+  /** A name for an Issuer of the attacker. */
   readonly approvedIssuer: string;
   /** ACME directories of the attacker's own server and of the platform's CA. */
   readonly relay: string;
@@ -25,7 +25,9 @@ export interface Known {
   readonly keySecret: string;
   /** The attacker's own Service. */
   readonly service: string;
-  /** Of the edge and of victims' pods. */
+  /** An address that nobody but the attacker uses. */
+  readonly trap: string;
+  /** Of the edge, of the trap, and of victims' pods. */
   readonly addresses: readonly string[];
   /** Signing requests by host: base64 of PEM. */
   readonly requests: Readonly<Record<string, string>>;
@@ -81,11 +83,12 @@ export class Draw {
       case 'issuer':
         return this.issuerRef().name;
       case 'issuerKind':
-        return random.pick(['Issuer', 'ClusterIssuer']);
+        return random.pick(['Issuer', 'ClusterIssuer', known.platformIssuer.kind]);
       case 'url':
         return random.weighted([
           [5, known.relay],
           [3, known.ca],
+          [1, `https://${known.trap}/`],
           [1, `https://${this.host()}/`],
         ]);
       case 'address':
@@ -105,15 +108,15 @@ export class Draw {
 
   issuerRef(): {name: string; kind: string; group: string} {
     const {random, known} = this;
-    const {approvedIssuer, approvedClusterIssuer, clusterIssuers} = known;
+    const {approvedIssuer, platformIssuer, clusterIssuers} = known;
     const [last = approvedIssuer] = this.#issuers;
-    const [kind, name] = random.weighted([
-      [4, ['ClusterIssuer', approvedClusterIssuer]],
-      [1, ['ClusterIssuer', random.pick(clusterIssuers)]],
-      [3, ['Issuer', last]],
-      [2, ['Issuer', random.pick([approvedIssuer, ...this.#issuers])]],
-    ] as const);
-    return {name, kind, group: 'cert-manager.io'};
+    const ofCertManager = (kind: string, name: string) => ({name, kind, group: 'cert-manager.io'});
+    return random.weighted([
+      [4, platformIssuer],
+      [1, ofCertManager('ClusterIssuer', random.pick(clusterIssuers))],
+      [3, ofCertManager('Issuer', last)],
+      [2, ofCertManager('Issuer', random.pick([approvedIssuer, ...this.#issuers]))],
+    ]);
   }
 
   annotations(): Record<string, string> {

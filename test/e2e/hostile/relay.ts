@@ -36,8 +36,16 @@ interface Answer {
   readonly body: object;
 }
 
-/** `key`: PEM of the RSA key of the attacker's account at the CA and in the cluster. */
-export async function startRelay(ca: WatchedCa, key: string, first: Identifier): Promise<Relay> {
+/**
+ * `key`: PEM of the RSA key of the attacker's account at the CA and in the cluster. `onContact`: called with the address
+ * of each client.
+ */
+export async function startRelay(
+  ca: WatchedCa,
+  key: string,
+  first: Identifier,
+  onContact: (source: string) => void,
+): Promise<Relay> {
   const account = await openAccount(ca.directory, ca.trust, createPrivateKey(key));
   const orders: RelayedOrder[] = [];
   const tokens: string[] = [];
@@ -108,6 +116,7 @@ export async function startRelay(ca: WatchedCa, key: string, first: Identifier):
   };
 
   const server = await listen((request, response) => {
+    onContact((request.socket.remoteAddress ?? '').replace(/^::ffff:/, ''));
     nonces += 1;
     response.setHeader('Replay-Nonce', `n${nonces}`);
     answer(request, `http://${request.headers.host}`).then(
