@@ -8,6 +8,7 @@ import {type Figures, formatFigures} from './figures.ts';
 import {firstDomain, redirectCodes, redirects} from './first-domain.ts';
 import {installMessages, messageProcessed} from './messages.ts';
 import {defaultHost, freePlan, install, notDeployed} from './platform.ts';
+import {renewal} from './renewal.ts';
 import {print, Terminal} from './terminal.ts';
 import {brokenCertificate, forbiddenByCaa, heldHost, movedHost} from './trouble.ts';
 
@@ -24,8 +25,6 @@ async function main(): Promise<void> {
   await defaultHost(terminal, edge);
   await freePlan(terminal);
 
-  // Certificates take long: cert-manager checks each challenge five times, 2 s apart. So independent hosts become live
-  // at the same time.
   const first = terminal.aside(firstDomain);
   const target = await notDeployed(terminal);
   terminal.say('From here on, independent steps run at the same time, and are printed one after another.');
@@ -34,6 +33,10 @@ async function main(): Promise<void> {
   const redirected = terminal.aside(async aside => {
     await redirects(aside, target);
     if (edge === 'gateway') await redirectCodes(aside, target);
+  });
+  const renewed = terminal.aside(async aside => {
+    await redirected.done;
+    await renewal(aside);
   });
   const repaired = terminal.aside(async aside => {
     await forbiddenByCaa(aside, target);
@@ -55,6 +58,7 @@ async function main(): Promise<void> {
 
   const lifetimes = await first.show();
   await redirected.show();
+  await renewed.show();
   await repaired.show();
   await moved.show();
   await processed.done; // from now on, only the commands typed here make the operator write
