@@ -10,9 +10,11 @@ import {
   isAdmitted,
   isOfHolder,
   issued,
+  lastProblem,
   nextAttemptAtMs,
   placed,
   placedOrder,
+  refused,
   retryDueMs,
   withoutDelay,
 } from './order-records.ts';
@@ -129,6 +131,19 @@ test('an order that the CA has forgotten is abandoned: the next one is charged',
   const spec = abandoned(OPEN);
   expect(isAdmitted(claimOf(spec), requestOf('uid-1'))).toBe(false);
   expect(admitted(spec, ADMISSION).orders).toHaveLength(2);
+});
+
+test('a refusal is shown, once, until the order is placed or issued', () => {
+  const {retryAt: _, ...problem} = PROBLEM;
+  const spec = refused(OPEN, problem) ?? HELD;
+  expect(spec).toEqual({...OPEN, issuance: {...OPEN.issuance, problem}});
+  expect(lastProblem(claimOf(spec), 'ca')).toEqual(problem);
+  expect(lastProblem(claimOf(spec), 'other')).toBeUndefined();
+  expect(lastProblem(claimOf({...spec, ...MOVED}), 'ca')).toBeUndefined();
+  expect(refused(spec, {...problem, at: timestamp(NOW + HOUR)})).toBeUndefined();
+  expect(refused(spec, {...problem, detail: 'another'})?.issuance?.problem?.detail).toBe('another');
+  expect(placed(spec, 'https://ca.test/order/1', undefined).issuance).not.toHaveProperty('problem');
+  expect(issued(spec, 'https://ca.test/order/1', undefined).issuance).not.toHaveProperty('problem');
 });
 
 test('a failure that a clock recorded in the future delays nothing', () => {

@@ -70,7 +70,13 @@ export function admitted(spec: Spec, {issuer, request, renewal, nowMs, countsSin
 
 /** The CA has accepted the order. */
 export function placed(spec: Spec, order: string, authorization: string | undefined): DomainClaimSpec {
-  return withIssuance(spec, {order, ...(authorization !== undefined && {authorization})});
+  return withIssuance(spec, {order, problem: undefined, ...(authorization !== undefined && {authorization})});
+}
+
+/** The CA has refused a request for the order, which is tried again. Undefined if the record says so already. */
+export function refused(spec: Spec, problem: NonNullable<Issuance['problem']>): DomainClaimSpec | undefined {
+  const {type, detail} = spec.issuance?.problem ?? {};
+  return type === problem.type && detail === problem.detail ? undefined : withIssuance(spec, {problem});
 }
 
 /** The CA has forgotten the order, or has certified another key with it: the next one counts anew. */
@@ -111,14 +117,14 @@ export function withoutDelay(spec: Spec, nowMs: number): DomainClaimSpec | undef
   return withIssuance(spec, {problem: {...problem, retryAt: timestamp(nowMs)}});
 }
 
-/** Why the CA has not issued the certificate, while the next attempt waits. */
+/** Why the CA has not issued the certificate: it refuses the open order, or the last one has failed. */
 export function lastProblem(
   claim: DeepReadonly<DomainClaim> | undefined,
   issuer: string | undefined,
 ): Issuance['problem'] {
   const {issuance} = claim?.spec ?? {};
   if (!claim || !issuance || issuance.issuer !== issuer || !isOfHolder(claim.spec)) return undefined;
-  return issuance.request === undefined ? issuance.problem : undefined;
+  return issuance.problem;
 }
 
 /** Nothing of a former holder is left at the CA. */
