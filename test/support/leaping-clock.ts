@@ -1,8 +1,8 @@
 /**
- * A clock that a test moves forward for one program, the wall clock and the monotonic one together: a day passes in a
- * minute. Whoever sleeps on it wakes up when its time has come. Timeouts of the network stay real.
+ * A clock that a test moves forward for one program: a day passes in a minute. Whoever sleeps on it wakes up when its
+ * time has come. Timeouts of the network stay real.
  */
-import {writeFile} from 'node:fs/promises';
+import {rename, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {bundleOperator} from './operator-process.ts';
 
@@ -13,49 +13,98 @@ export interface LeapingClock {
   readonly leapedMs: number;
   /** The program's wall clock. */
   now(): number;
+  /** Also moves the wall clock. */
   leap(ms: number): Promise<void>;
+  /** The wall clock stays where it is. */
+  leapMonotonic(ms: number): Promise<void>;
+  /** Stops the wall clock. It leaps nevertheless. */
+  stand(): Promise<void>;
+  /** The wall clock continues from where it stands. */
+  run(): Promise<void>;
+}
+
+interface Time {
+  /** By how much the monotonic clock is ahead of the real one. */
+  readonly leapedMs: number;
+  /** The same for the wall clock, while it runs. */
+  readonly aheadMs: number;
+  /** Since the epoch; absent: it runs. */
+  readonly standsAtMs?: number;
 }
 
 export async function createLeapingClock(folder: string): Promise<LeapingClock> {
-  const [file, source] = [join(folder, 'leaped'), join(folder, 'clock.mjs')];
-  let leapedMs = 0;
-  await writeFile(file, '0');
+  const [file, source] = [join(folder, 'time.json'), join(folder, 'clock.mjs')];
+  let time: Time = {leapedMs: 0, aheadMs: 0};
+  const now = () => time.standsAtMs ?? Date.now() + time.aheadMs;
+  const set = async (next: Time) => {
+    time = next;
+    await writeFile(`${file}.new`, JSON.stringify(time));
+    await rename(`${file}.new`, file);
+  };
+  await set(time);
   await writeFile(source, clockReading(file));
   return {
     program: await bundleOperator(folder, source),
     get leapedMs() {
-      return leapedMs;
+      return time.leapedMs;
     },
-    now: () => Date.now() + leapedMs,
-    leap: async ms => {
-      leapedMs += ms;
-      await writeFile(file, `${leapedMs}`);
+    now,
+    leap: ms => {
+      const {leapedMs, aheadMs, standsAtMs} = time;
+      const stands = standsAtMs === undefined ? {} : {standsAtMs: standsAtMs + ms};
+      return set({leapedMs: leapedMs + ms, aheadMs: aheadMs + ms, ...stands});
     },
+    leapMonotonic: ms => set({...time, leapedMs: time.leapedMs + ms}),
+    stand: () => set({...time, standsAtMs: now()}),
+    run: () => set({leapedMs: time.leapedMs, aheadMs: now() - Date.now()}),
   };
 }
 
-/** How soon a sleeper notices a leap. */
+/** How soon the program notices a change. */
 const LOOK_MS = 20;
 
 /** Takes the place of src/time/clock.ts. */
 function clockReading(file: string): string {
   return `
     import {readFileSync} from 'node:fs';
-    import {setTimeout as delay} from 'node:timers/promises';
-    let leaped = 0;
-    const look = () => (leaped = Number(readFileSync(${JSON.stringify(file)}, 'utf8') || leaped));
+    const MAX_TIMER_MS = 2 ** 31 - 1;
+    let text = '';
+    let time;
+    /** Each sets the timer of one sleeper again. */
+    const sleepers = new Set();
+    const look = () => {
+      const last = text;
+      text = readFileSync(${JSON.stringify(file)}, 'utf8');
+      if (text === last) return;
+      time = JSON.parse(text);
+      for (const set of [...sleepers]) set();
+    };
+    look();
     setInterval(look, ${LOOK_MS}).unref();
-    const monotonic = () => performance.now() + leaped;
+    const monotonic = () => performance.now() + time.leapedMs;
     export const systemClock = {
-      now: () => Date.now() + leaped,
+      now: () => time.standsAtMs ?? Date.now() + time.aheadMs,
       monotonic,
       sleep: async (ms, signal) => {
+        signal?.throwIfAborted();
         const due = monotonic() + ms;
+        const {promise, resolve, reject} = Promise.withResolvers();
+        let timer;
+        const set = () => {
+          clearTimeout(timer);
+          const restMs = due - monotonic();
+          timer = setTimeout(restMs > MAX_TIMER_MS ? set : resolve, Math.min(Math.max(0, restMs), MAX_TIMER_MS));
+        };
+        const abort = () => reject(signal?.reason);
+        sleepers.add(set);
+        signal?.addEventListener('abort', abort, {once: true});
+        set();
         try {
-          do await delay(Math.min(Math.max(due - monotonic(), 0), ${LOOK_MS}), undefined, signal ? {signal} : {});
-          while (monotonic() < due);
-        } catch {
-          throw signal?.reason;
+          await promise;
+        } finally {
+          clearTimeout(timer);
+          sleepers.delete(set);
+          signal?.removeEventListener('abort', abort);
         }
       },
     };
