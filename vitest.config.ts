@@ -3,7 +3,12 @@ import {defineConfig} from 'vitest/config';
 import {BaseSequencer, type TestSpecification} from 'vitest/node';
 
 /** The files that take minutes. Without timings of earlier runs, vitest would begin with the largest files instead. */
-const LONGEST = ['crash/crash.test.ts', 'operator/operator.test.ts', 'approval/approval.test.ts'];
+const LONGEST = [
+  'crash/crash.test.ts',
+  'operator/operator.test.ts',
+  'approval/approval.test.ts',
+  'restart/restart.test.ts',
+];
 
 /** Runs the files that take minutes first, so that none of them is left for one worker while the other is idle. */
 class LongestFirst extends BaseSequencer {

@@ -43,7 +43,7 @@ export interface CaWorld extends OperatorWorld {
 
 export async function startCaWorld(
   options: PebbleOptions = {},
-  operator: Pick<OperatorWorldOptions, 'program'> = {},
+  operator: Pick<OperatorWorldOptions, 'program' | 'atScale'> = {},
 ): Promise<CaWorld> {
   const world = await startOperatorWorld({operatorApproves: true, ...operator});
   await world.certManager.installCrds();

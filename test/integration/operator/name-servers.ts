@@ -25,6 +25,8 @@ export interface NameServers {
   set(name: string, type: string, values: readonly string[], at?: NameServerName): Promise<void>;
   /** Adds many records of new names in one zone, at once. */
   add(zone: string, type: string, records: readonly (readonly [name: string, value: string])[]): Promise<void>;
+  /** Removes all records of a name and of those below it. */
+  clear(name: string): Promise<void>;
   /** Answers no query until `speak`. */
   silence(): void;
   speak(): void;
@@ -72,6 +74,8 @@ export async function startNameServers(parent: string): Promise<NameServers> {
       const added = records.map(([name, value]) => ({name, ttl: TTL, type, value: formatValue(type, value)}));
       return of(zone).edit(SERVERS, old => [...old, ...added]);
     },
+    clear: name =>
+      of(name).edit(SERVERS, old => old.filter(record => record.name !== name && !record.name.endsWith(`.${name}`))),
     stop: child.kill,
   };
 }

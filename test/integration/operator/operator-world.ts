@@ -79,6 +79,8 @@ export interface OperatorWorld {
     /** Kills the process of cert-manager, and starts another one. Requests are approved meanwhile. */
     crash(): Promise<void>;
     restart(): Promise<void>;
+    /** SIGSTOP: it stands still, without noticing, until the returned function is called. */
+    pause(): () => void;
     /** Restarts cert-manager with its built-in approver enabled. It may take a while until that decides. */
     approveItself(): Promise<void>;
     stop(): Promise<void>;
@@ -91,7 +93,7 @@ export interface OperatorWorldOptions {
   readonly operatorApproves?: boolean;
   /** The operator only reports what it would decide; something else approves. */
   readonly dryRun?: boolean;
-  /** For thousands of domains: the history keeps only the newest versions. */
+  /** For thousands of domains: the history keeps only the newest versions, and the client waits for a busy server. */
   readonly atScale?: boolean;
   /** Node's flags and the operator's file. Default: the source. */
   readonly program?: readonly string[];
@@ -118,6 +120,7 @@ export async function startOperatorWorld(options: OperatorWorldOptions = {}): Pr
     fieldManager: 'test',
     logger: pino({level: 'silent'}),
     registry: new Registry(),
+    ...(atScale && {requestTimeoutMs: 120_000}),
   });
   const stopDump = dumpStates(client);
   const history = new History(client, {newestOnly: atScale});
@@ -287,6 +290,12 @@ function certManagerOf(
     crash: async () => controller?.kill(),
     restart: async () => {
       controller = await startCertManager(folder, {kubeconfig: await certManagerAccount(api)});
+    },
+    pause: () => {
+      const {pid} = controller ?? {};
+      if (pid === undefined) throw new Error('cert-manager has not been started');
+      process.kill(pid, 'SIGSTOP');
+      return () => void process.kill(pid, 'SIGCONT');
     },
     approveItself: async () => {
       await controller?.stop();

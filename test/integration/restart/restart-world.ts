@@ -1,0 +1,263 @@
+/**
+ * The world of the oracle: a CA that validates, cert-manager, and an operator whose clock the test moves. At rest, the
+ * wall clock stands still, and all timers have fired.
+ */
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {isDeepStrictEqual} from 'node:util';
+import {type Condition, findCondition} from '../../../src/api/conditions.ts';
+import {API_KEY, KEY_CLAIM} from '../../../src/apikey/apikey.ts';
+import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
+import {DerivedNames, routeName} from '../../../src/operator/kinds/derived-names.ts';
+import * as kinds from '../../../src/operator/kinds/kinds.ts';
+import {type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
+import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
+import {until} from '../../cluster/wait.ts';
+import {OPERATOR_USER, RELEASE} from '../../support/install.ts';
+import {createLeapingClock, type LeapingClock} from '../../support/leaping-clock.ts';
+import {type CaWorld, startCaWorld} from '../certificate/ca-world.ts';
+import {CA_IDENTITY} from '../operator/operator-world.ts';
+import {type Family, FROZEN, FROZEN_KINDS} from './family.ts';
+
+/** Longer than anything takes between two writes that follow from one another without a timer. */
+const QUIET_MS = 3_000;
+/** Metrics of the operator's work in progress. */
+const LOADS = ['workqueue_depth', 'controller_runtime_active_workers', 'nameplate_dns_verdicts_in_flight'];
+/** Longer than any pause of the operator, except those of hours and days. */
+const LEAP_MS = 2_400_000;
+/**
+ * After so many leaps, something is due again and again. In total, less than the six hours after which a Domain with a
+ * certificate is judged again in any case.
+ */
+const MAX_LEAPS = 4;
+
+/** What the operator and cert-manager write, without Leases and Events. */
+const FOLLOWED: readonly ResourceType[] = [
+  ...[kinds.PROJECT, kinds.DOMAIN, kinds.DOMAIN_CLAIM, kinds.SERVICE, kinds.INGRESS, MIDDLEWARE],
+  ...[kinds.CERTIFICATE, kinds.CERTIFICATE_REQUEST, kinds.SECRET, kinds.NAMESPACE, API_KEY, KEY_CLAIM],
+];
+/** Only their metadata is compared. */
+const THEIRS: readonly ResourceType[] = [kinds.NAMESPACE, kinds.SECRET];
+
+const ZONES = 20;
+const CHECKS = {soonSeconds: 1, pendingMaxSeconds: 60, steadySeconds: 1200};
+const CONFIG = {
+  plans: {
+    free: {customDomains: false, maxDomains: 0, maxProjects: 1, maxApiKeys: 0},
+    starter: {customDomains: true, maxDomains: 1, maxProjects: 1, maxApiKeys: 1},
+    pro: {customDomains: true, maxDomains: 20},
+  },
+  controller: {workers: 16, leaderElection: {enabled: false}}, // a leap would end every lease
+};
+/** No sequence reaches a limit. */
+const ISSUER = {limits: {orders: 1_000_000, newHostsPerDomain: 1_000_000}, caaIdentities: [CA_IDENTITY]};
+
+type Config = Readonly<Record<string, unknown>>;
+type Said = Readonly<Record<string, unknown>>;
+
+export class RestartWorld {
+  readonly ca: CaWorld;
+  readonly names: DerivedNames;
+  readonly #config: Config;
+  readonly #clock: LeapingClock;
+  readonly #folder: string;
+  #writtenAtMs = performance.now();
+  #lastWrite = '';
+  #replicas = 0;
+
+  private constructor(folder: string, clock: LeapingClock, ca: CaWorld, names: DerivedNames, config: Config) {
+    this.#config = config;
+    this.#folder = folder;
+    this.#clock = clock;
+    this.ca = ca;
+    this.names = names;
+    for (const kind of FOLLOWED) {
+      ca.history.subscribe(kind, ({type, key}) => {
+        this.#writtenAtMs = performance.now();
+        this.#lastWrite = `${kind.kind} ${key} ${type}`;
+      });
+    }
+  }
+
+  static async start(): Promise<RestartWorld> {
+    const folder = await mkdtemp(join(tmpdir(), 'nameplate-restart-'));
+    const clock = await createLeapingClock(folder);
+    const ca = await startCaWorld({}, {program: [clock.program], atScale: true});
+    for (const kind of [API_KEY, KEY_CLAIM]) await ca.history.follow(kind);
+    await freezeLabeled(ca);
+    for (let zone = 0; zone < ZONES; zone++) await ca.dns.addZone(zoneOf(zone));
+    await ca.applyIssuer(ISSUER);
+    const config = {...CONFIG, dns: {...(ca.config.dns as object), checks: CHECKS}};
+    await ca.startSigner('first', config);
+    const key = {namespace: RELEASE.namespace, name: 'nameplate-platform-key'};
+    const secret = await until('there is a platform key', () => ca.client.get(kinds.SECRET, key));
+    const {data} = secret as KubeObject & {data: Record<string, string>};
+    const platform = {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN};
+    const names = new DerivedNames(Buffer.from(data['platform.key'] ?? '', 'base64'), platform);
+    return new RestartWorld(folder, clock, ca, names, config);
+  }
+
+  /** Of a family. CoreDNS reads each zone all the time, and changes of one zone wait for one another. */
+  zone(number: number): string {
+    return zoneOf(number % ZONES);
+  }
+
+  async applyIssuer(): Promise<void> {
+    await this.ca.applyIssuer(ISSUER);
+  }
+
+  async stop(): Promise<void> {
+    await this.ca.stop();
+    await rm(this.#folder, {recursive: true, force: true});
+  }
+
+  async restart(how: 'stop' | 'kill' = 'stop'): Promise<void> {
+    await this.ca.operator()[how]();
+    await this.ca.startSigner(`replica-${++this.#replicas}`, this.#config);
+    this.#writtenAtMs = performance.now();
+  }
+
+  /** Resolves once no work is due: time has leaped, and nothing changes what the objects say anymore. */
+  async rest(families: readonly Family[]): Promise<void> {
+    await this.quiet();
+    await this.#clock.stand();
+    await this.#settle(families, ms => this.#clock.leap(ms));
+    await this.#settle(families, ms => this.#clock.leapMonotonic(ms));
+  }
+
+  /** The same after a restart: the wall clock stays where it is. */
+  async restAgain(families: readonly Family[]): Promise<void> {
+    await this.quiet();
+    await this.#settle(families, ms => this.#clock.leapMonotonic(ms));
+  }
+
+  /** Lets the wall clock run on from where it stands. */
+  async resume(): Promise<void> {
+    await this.#clock.run();
+  }
+
+  /**
+   * After a restart, the first DNS check of each host wakes its Domain, whatever it missed. This fires these checks, so
+   * that only its own triggers wake it from now on.
+   */
+  async warmUp(): Promise<void> {
+    await this.quiet();
+    await this.#leap(ms => this.#clock.leap(ms));
+  }
+
+  async #settle(families: readonly Family[], leap: (ms: number) => Promise<void>): Promise<void> {
+    for (let leaps = 0; leaps < MAX_LEAPS; leaps++) {
+      const before = families.map(family => this.said(family));
+      await this.#leap(leap);
+      const after = families.map(family => this.said(family));
+      if (isDeepStrictEqual(before, after)) return;
+    }
+  }
+
+  async #leap(leap: (ms: number) => Promise<void>): Promise<void> {
+    await leap(LEAP_MS);
+    this.#writtenAtMs = performance.now();
+    await this.quiet();
+  }
+
+  async quiet(): Promise<void> {
+    let loads: readonly number[] = [];
+    const isQuiet = async () => {
+      if (performance.now() - this.#writtenAtMs < QUIET_MS) return false;
+      const operator = this.ca.operator();
+      loads = await Promise.all(LOADS.map(name => operator.metric(name)));
+      return loads.every(load => load === 0);
+    };
+    await until('nothing is written anymore', isQuiet, {timeoutMs: 600_000}).catch(cause => {
+      throw new Error(`${LOADS.join(', ')}: ${loads.join(', ')}; last write: ${this.#lastWrite}`, {cause});
+    });
+  }
+
+  /** Facts that hold at every rest, whether or not a restart changes them. */
+  untrue(family: Family): string[] {
+    const {history} = this.ca;
+    return family.namespaces.flatMap(namespace =>
+      history.list(kinds.DOMAIN, namespace).flatMap(({spec, status}) => {
+        if (findCondition(status?.conditions, 'Ready')?.status !== 'True') return [];
+        const routed = history.get(kinds.INGRESS, `${namespace}/${routeName(namespace, spec.host)}`);
+        const holder = history.get(kinds.DOMAIN_CLAIM, spec.host)?.spec;
+        const isHeld = holder === undefined || (holder.namespace === namespace && holder.releasedAt === undefined);
+        return [
+          ...(routed ? [] : [`${namespace}/${spec.host} is Ready without a route`]),
+          ...(isHeld ? [] : [`${namespace}/${spec.host} is Ready, but ${holder.namespace} holds the host`]),
+        ];
+      }),
+    );
+  }
+
+  /** Everything that the objects of a family say, without DNS evidence, versions, and times. */
+  said(family: Family): Said {
+    const isTheirs = ({metadata}: KubeObject) => family.owns(metadata.namespace ?? metadata.name);
+    const found = FOLLOWED.flatMap(kind =>
+      this.ca.history
+        .list<KubeObject>(kind)
+        .filter(isTheirs)
+        .map(object => [`${kind.kind} ${keyOf(object)}`, saidBy(kind, object)] as const),
+    );
+    return Object.fromEntries(found.sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+}
+
+function zoneOf(number: number): string {
+  return `zone${number}.test`;
+}
+
+interface Status {
+  readonly conditions?: readonly Condition[];
+  readonly state?: string;
+  readonly url?: string;
+  readonly dns?: {readonly required?: unknown};
+}
+
+function saidBy(kind: ResourceType, object: KubeObject): unknown {
+  const {metadata, spec, status} = object as KubeObject & {spec?: unknown; status?: Status};
+  const {labels, annotations, deletionTimestamp, finalizers} = metadata;
+  const conditions = status?.conditions?.map(({type, status: value, reason, message}) => [
+    type,
+    value,
+    reason,
+    message,
+  ]);
+  const {state, url, dns} = status ?? {};
+  return {
+    ...{labels, annotations, finalizers, isEnding: deletionTimestamp !== undefined},
+    ...(!THEIRS.includes(kind) && {spec, conditions, state, url, required: dns?.required}),
+  };
+}
+
+/** A policy that rejects what the operator writes in labeled namespaces. The status is another resource. */
+async function freezeLabeled({api}: CaWorld): Promise<void> {
+  const rules = [{apiGroups: ['*'], apiVersions: ['*'], resources: FROZEN_KINDS, operations: ['*']}];
+  const policy = {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: {name: 'frozen'},
+    spec: {
+      matchConstraints: {resourceRules: rules},
+      matchConditions: [{name: 'operator', expression: `request.userInfo.username == '${OPERATOR_USER}'`}],
+      validations: [
+        {
+          expression: `request.resource.resource != namespaceObject.metadata.labels['${FROZEN}']`,
+          message: 'this namespace is frozen',
+        },
+      ],
+    },
+  };
+  const binding = {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: {name: 'frozen'},
+    spec: {
+      policyName: 'frozen',
+      validationActions: ['Deny'],
+      matchResources: {namespaceSelector: {matchExpressions: [{key: FROZEN, operator: 'Exists'}]}},
+    },
+  };
+  for (const object of [policy, binding]) await api.apply(JSON.stringify(object));
+}
