@@ -107,8 +107,29 @@ test('an ACMEIssuer that appears, and no other change of it, requeues the reques
     put('CertificateRequest', {metadata: {name, namespace: 'ns'}, spec: {issuerRef, request: ''}, status});
   }
   signing();
-  put('ACMEIssuer', {metadata: {name: 'of-a'}});
+  put('ACMEIssuer', {metadata: {name: 'of-a'}, spec: {}});
   expect(signing()).toEqual(['sign ns/a']);
-  put('ACMEIssuer', {metadata: {name: 'of-a', labels: {team: 'a'}}});
+  put('ACMEIssuer', {metadata: {name: 'of-a', labels: {team: 'a'}}, spec: {}});
   expect(signing()).toEqual([]);
+});
+
+test.each([
+  {what: 'the names of the CA in CAA records', change: {spec: {caaIdentities: ['other-ca.test']}}, want: true},
+  {what: 'the account at the CA', change: {status: {accountURI: 'https://ca.test/2'}}, want: true},
+  {what: 'its orders', change: {status: {accountURI: 'https://ca.test/1', orders: {left: 1}}}, want: false},
+])('an ACMEIssuer that changes $what requeues all Domains: $want', ({change, want}) => {
+  const {put, requeued} = controllers();
+  const issuer = {
+    metadata: {name: 'ca'},
+    spec: {caaIdentities: ['ca.test']},
+    status: {accountURI: 'https://ca.test/1'},
+  };
+  const domains = () => requeued().filter(key => key.startsWith('domain '));
+  const [host, projectRef] = ['shop.example.com', {name: 'shop'}];
+  put('Domain', {metadata: {name: host, namespace: 'ns'}, spec: {host, projectRef}});
+  domains();
+  put('ACMEIssuer', issuer);
+  expect(domains()).toEqual([`domain ns/${host}`]); // it may have been missing
+  put('ACMEIssuer', {...issuer, ...change});
+  expect(domains()).toEqual(want ? [`domain ns/${host}`] : []);
 });

@@ -64,9 +64,22 @@ function watchIssuance(controller: Controller, {stores, certManager}: DomainOper
   controller
     .watch(stores.issuers, delta => (changesContent(delta) ? waiting(delta.object.metadata.namespace ?? '') : []))
     .watch(stores.clusterIssuers, delta => (changesContent(delta) ? waiting(ANY_NAMESPACE) : []))
-    .watch(stores.acmeIssuers, delta => (changesReadiness(delta) ? waiting(ANY_NAMESPACE) : []))
+    .watch(stores.acmeIssuers, delta => {
+      if (changesCaa(delta)) return [...stores.domains.list()].map(keyOf);
+      return changesReadiness(delta) ? waiting(ANY_NAMESPACE) : [];
+    })
     .watch(stores.certificates, domainKeysOf)
     .watch(stores.secrets, domainKeysOf);
+}
+
+/** What CAA records must allow. */
+function changesCaa({type, object, old, initial}: Delta<ACMEIssuer>): boolean {
+  const allowed = (issuer: DeepReadonly<ACMEIssuer> | undefined) => [
+    issuer?.spec.caaIdentities,
+    issuer?.status?.accountURI,
+  ];
+  const [now, before] = type === 'deleted' ? [undefined, object] : [object, old];
+  return !initial && !isDeepStrictEqual(allowed(now), allowed(before));
 }
 
 function changesReadiness({object, old}: Delta<ACMEIssuer>): boolean {
