@@ -133,3 +133,17 @@ test.each([
   put('ACMEIssuer', {...issuer, ...change});
   expect(domains()).toEqual(want ? [`domain ns/${host}`] : []);
 });
+
+test.each([
+  {reason: 'IssuerNotReady', status: 'False', want: true},
+  {reason: 'RenewalFailing', status: 'True', want: true},
+  {reason: 'Issued', status: 'True', want: false},
+])('a ClusterIssuer that changes requeues a Domain whose certificate is $reason: $want', ({reason, status, want}) => {
+  const {put, requeued} = controllers();
+  const [host, projectRef] = ['shop.example.com', {name: 'shop'}];
+  const conditions = [{type: 'CertificateReady', status, reason, message: ''}];
+  put('Domain', {metadata: {name: host, namespace: 'ns'}, spec: {host, projectRef}, status: {conditions}});
+  requeued();
+  put('ClusterIssuer', {metadata: {name: 'ca'}, spec: {}});
+  expect(requeued()).toEqual(want ? [`domain ns/${host}`] : []);
+});

@@ -1,5 +1,5 @@
 /** Every cache of the operator, with the indexes by which changes find their keys. */
-import {type Condition, dayOf} from '../../api/conditions.ts';
+import {dayOf, findCondition} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {API_KEY, type APIKey, hashesOf, KEY_CLAIM, type KeyClaim} from '../../apikey/apikey.ts';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
@@ -96,7 +96,7 @@ export const INDEX = {
   /** Key claims that have their own end, by account. */
   ending: 'ending',
   /**
-   * Domains without a certificate that a change of the issuer may concern, by namespace, and all by `ANY_NAMESPACE`.
+   * Domains whose next certificate a change of the issuer may concern, by namespace, and all by `ANY_NAMESPACE`.
    */
   awaitsIssuer: 'awaitsIssuer',
   /** Certificates about which cert-manager has not said anything yet, all by the value 'all'. */
@@ -113,12 +113,11 @@ export const INDEX = {
 
 export const ANY_NAMESPACE = '*';
 
-const AWAITS_ISSUER: ReadonlySet<string> = new Set(
-  [
-    ...['IssuerNotFound', 'IssuerNotAllowed', 'IssuerNotReady', 'CertManagerMissing', 'CertManagerDown'],
-    ...['Issuing', 'Overdue', 'Expired'],
-  ].map(reason => `CertificateReady/${reason}`),
-);
+/** Reasons of `CertificateReady`. */
+const AWAITS_ISSUER: ReadonlySet<string> = new Set([
+  ...['IssuerNotFound', 'IssuerNotAllowed', 'IssuerNotReady', 'CertManagerMissing', 'CertManagerDown'],
+  ...['Issuing', 'Overdue', 'Expired', 'RenewalFailing'],
+]);
 
 const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
 /** Excludes our own. */
@@ -235,7 +234,9 @@ function addDomainIndexes({domains}: Stores): void {
     spec.redirect ? [`${metadata.namespace}/${spec.redirect.to}`] : [],
   );
   domains.addIndex(INDEX.awaitsIssuer, ({metadata, status}) =>
-    waitingReasons(status).some(reason => AWAITS_ISSUER.has(reason)) ? [metadata.namespace ?? '', ANY_NAMESPACE] : [],
+    AWAITS_ISSUER.has(findCondition(status?.conditions, 'CertificateReady')?.reason ?? '')
+      ? [metadata.namespace ?? '', ANY_NAMESPACE]
+      : [],
   );
 }
 
@@ -300,12 +301,6 @@ export function domainKeyOf(object: DeepReadonly<KubeObject>): [string] | undefi
 export function apiKeyKeysOf(secret: DeepReadonly<KubeObject>): string[] {
   const name = secret.metadata.labels?.[LABEL.apiKey];
   return name === undefined ? [] : [inNamespace(secret, name)];
-}
-
-function waitingReasons(status: DeepReadonly<{conditions?: Condition[]}> | undefined): string[] {
-  return (status?.conditions ?? []).flatMap(({type, status: state, reason}) =>
-    state === 'True' ? [] : [`${type}/${reason}`],
-  );
 }
 
 export function inNamespace(object: DeepReadonly<KubeObject>, name: string): string {
