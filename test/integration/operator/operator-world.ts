@@ -178,9 +178,9 @@ export async function startOperatorWorld(options: OperatorWorldOptions = {}): Pr
   };
 }
 
-/** The IngressClass that the operator's configuration names. */
-export async function installIngressClass(client: KubeClient): Promise<void> {
-  const metadata = {name: INGRESS_CLASS_NAME};
+/** By default, the IngressClass that the operator's configuration names. */
+export async function installIngressClass(client: KubeClient, name = INGRESS_CLASS_NAME): Promise<void> {
+  const metadata = {name};
   const spec = {controller: 'traefik.io/ingress-controller'};
   const intent = {apiVersion: 'networking.k8s.io/v1', kind: 'IngressClass', metadata, ...{spec}};
   await client.apply(kinds.INGRESS_CLASS, intent);

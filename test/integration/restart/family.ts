@@ -16,11 +16,12 @@ import {until} from '../../cluster/wait.ts';
 import * as objects from '../../support/objects.ts';
 import {below, pick, type RandomSource} from '../dns/mutate.ts';
 import type {History} from '../operator/history.ts';
-import type {NameServers} from '../operator/name-servers.ts';
+import type {NameServerName, NameServers} from '../operator/name-servers.ts';
 import {INGRESS_ADDRESS} from '../operator/operator-world.ts';
 
 /** The first two have the same account. */
 const NAMESPACES = ['x', 'y', 'z'] as const;
+const NAME_SERVERS: readonly NameServerName[] = ['one', 'two'];
 const PROJECTS = ['one', 'two', 'three'] as const;
 const LABELS = ['a', 'b', 'c'] as const;
 const PLANS = ['pro', 'pro', 'starter', 'free', 'unknown', null] as const;
@@ -62,6 +63,8 @@ export class Family {
   /** Of all its hosts. */
   readonly domain: string;
   readonly #world: FamilyWorld;
+  /** By host and type, on each name server. */
+  readonly #records = new Map<string, Readonly<Record<NameServerName, readonly string[]>>>();
 
   constructor(world: FamilyWorld, id: string, zone: string) {
     this.#world = world;
@@ -90,7 +93,8 @@ export class Family {
   async begin(): Promise<void> {
     const {dns} = this.#world;
     await dns.clear(this.domain);
-    await dns.set(`*.${this.domain}`, 'CNAME', [this.target('x')]);
+    this.#records.clear();
+    await this.#set(`*.${this.domain}`, 'CNAME', [this.target('x')]);
     for (const name of NAMESPACES) {
       const existing = this.#world.history.get(kinds.NAMESPACE, this.namespace(name));
       if (existing?.metadata.deletionTimestamp) await this.isGone(name);
@@ -165,13 +169,33 @@ export class Family {
     await this.patch(resource, key, {metadata: {annotations}});
   }
 
-  async record(label: string, type: string, values: readonly string[], at?: 'one' | 'two'): Promise<void> {
-    await this.#world.dns.set(this.host(label), type, values, at);
+  async record(label: string, type: string, values: readonly string[], at?: NameServerName): Promise<void> {
+    await this.#set(this.host(label), type, values, at);
   }
 
   /** For all hosts. */
   async caa(values: readonly string[]): Promise<void> {
-    await this.#world.dns.set(this.domain, 'CAA', values);
+    await this.#set(this.domain, 'CAA', values);
+  }
+
+  /** Whether both name servers point the host to the account of a namespace, and let every CA issue. */
+  proves(host: string, account: string): boolean {
+    const target = this.#world.names.target(account);
+    return NAME_SERVERS.every(at => {
+      const own = ['CNAME', 'A', 'TXT'].filter(type => this.#at(host, type, at).length > 0);
+      const shown = this.#at(own.length > 0 ? host : `*.${this.domain}`, 'CNAME', at);
+      return shown[0] === target && this.#at(this.domain, 'CAA', at).length === 0;
+    });
+  }
+
+  #at(name: string, type: string, at: NameServerName): readonly string[] {
+    return this.#records.get(`${name} ${type}`)?.[at] ?? [];
+  }
+
+  async #set(name: string, type: string, values: readonly string[], at?: NameServerName): Promise<void> {
+    const before = {one: this.#at(name, type, 'one'), two: this.#at(name, type, 'two')};
+    this.#records.set(`${name} ${type}`, at ? {...before, [at]: values} : {one: values, two: values});
+    await this.#world.dns.set(name, type, values, at);
   }
 
   list<T extends KubeObject>(resource: ResourceType<T>, name: string): T[] {

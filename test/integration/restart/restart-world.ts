@@ -6,18 +6,20 @@ import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {isDeepStrictEqual} from 'node:util';
-import {type Condition, findCondition} from '../../../src/api/conditions.ts';
+import type {Condition} from '../../../src/api/conditions.ts';
 import {API_KEY, KEY_CLAIM} from '../../../src/apikey/apikey.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
-import {DerivedNames, routeName} from '../../../src/operator/kinds/derived-names.ts';
+import {DerivedNames} from '../../../src/operator/kinds/derived-names.ts';
 import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
 import {until} from '../../cluster/wait.ts';
 import {OPERATOR_USER, RELEASE} from '../../support/install.ts';
 import {createLeapingClock, type LeapingClock} from '../../support/leaping-clock.ts';
-import {type CaWorld, startCaWorld} from '../certificate/ca-world.ts';
-import {CA_IDENTITY} from '../operator/operator-world.ts';
+import {type CaWorld, ISSUER_NAME, startCaWorld} from '../certificate/ca-world.ts';
+import {CA_IDENTITY, installIngressClass} from '../operator/operator-world.ts';
+import {type FaultProxy, startFaultProxy} from '../runtime/fault-proxy.ts';
+import {untrue} from './facts.ts';
 import {type Family, FROZEN, FROZEN_KINDS} from './family.ts';
 
 /** Longer than anything takes between two writes that follow from one another without a timer. */
@@ -53,21 +55,42 @@ const CONFIG = {
 /** No sequence reaches a limit. */
 const ISSUER = {limits: {orders: 1_000_000, newHostsPerDomain: 1_000_000}, caaIdentities: [CA_IDENTITY]};
 
+/** Issues, too, if the configuration names it. It has the same account at the same CA. */
+const OTHER_ISSUER = 'other';
+const OTHER_BASE_DOMAIN = 'other-apps.test';
+const OTHER_EDGE = 'other';
+
 type Config = Readonly<Record<string, unknown>>;
-type Said = Readonly<Record<string, unknown>>;
+
+/** What the platform may change in the configuration. A change takes effect with the next process. */
+const CHANGES: Readonly<Record<string, (ca: CaWorld) => Config>> = {
+  'no change': () => ({}),
+  'a pause': () => ({controller: {...CONFIG.controller, paused: true}}),
+  'another base domain': ({config}) => ({platform: {...(config.platform as object), baseDomain: OTHER_BASE_DOMAIN}}),
+  'another issuer': ca => ({certificates: certificatesOf(ca, OTHER_ISSUER)}),
+  'another IngressClass': () => ({routing: {ingressClassName: OTHER_EDGE}}),
+  'certificates of default hosts': () => ({defaultHost: {tls: 'certificate'}}),
+  'larger plans': () => ({plans: {...CONFIG.plans, starter: CONFIG.plans.pro, free: CONFIG.plans.starter}}),
+};
+type Change = keyof typeof CHANGES;
+export const CHANGE_NAMES: readonly Change[] = Object.keys(CHANGES);
+
+export type Said = Readonly<Record<string, unknown>>;
 
 export class RestartWorld {
   readonly ca: CaWorld;
   readonly names: DerivedNames;
-  readonly #config: Config;
+  /** Between the operator and the API server. */
+  readonly proxy: FaultProxy;
+  #change: Change = 'no change';
   readonly #clock: LeapingClock;
   readonly #folder: string;
   #writtenAtMs = performance.now();
   #lastWrite = '';
   #replicas = 0;
 
-  private constructor(folder: string, clock: LeapingClock, ca: CaWorld, names: DerivedNames, config: Config) {
-    this.#config = config;
+  private constructor(folder: string, clock: LeapingClock, ca: CaWorld, names: DerivedNames, proxy: FaultProxy) {
+    this.proxy = proxy;
     this.#folder = folder;
     this.#clock = clock;
     this.ca = ca;
@@ -87,15 +110,23 @@ export class RestartWorld {
     for (const kind of [API_KEY, KEY_CLAIM]) await ca.history.follow(kind);
     await freezeLabeled(ca);
     for (let zone = 0; zone < ZONES; zone++) await ca.dns.addZone(zoneOf(zone));
-    await ca.applyIssuer(ISSUER);
-    const config = {...CONFIG, dns: {...(ca.config.dns as object), checks: CHECKS}};
-    await ca.startSigner('first', config);
+    await ca.dns.addZone(OTHER_BASE_DOMAIN);
+    await ca.dns.set(`*.${OTHER_BASE_DOMAIN}`, 'A', ['127.0.0.1']);
+    await installIngressClass(ca.client, OTHER_EDGE);
+    const proxy = await startFaultProxy(ca.api, {kubeconfig: ca.kubeconfig});
+    for (const issuer of [ISSUER_NAME, OTHER_ISSUER]) await ca.applyIssuer(ISSUER, issuer);
+    await ca.startSigner('first', configOf(ca), proxy.kubeconfig);
     const key = {namespace: RELEASE.namespace, name: 'nameplate-platform-key'};
     const secret = await until('there is a platform key', () => ca.client.get(kinds.SECRET, key));
     const {data} = secret as KubeObject & {data: Record<string, string>};
     const platform = {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN};
     const names = new DerivedNames(Buffer.from(data['platform.key'] ?? '', 'base64'), platform);
-    return new RestartWorld(folder, clock, ca, names, config);
+    return new RestartWorld(folder, clock, ca, names, proxy);
+  }
+
+  /** The configuration pauses everything. */
+  get isPaused(): boolean {
+    return this.#change === 'a pause';
   }
 
   /** Of a family. CoreDNS reads each zone all the time, and changes of one zone wait for one another. */
@@ -103,18 +134,27 @@ export class RestartWorld {
     return zoneOf(number % ZONES);
   }
 
-  async applyIssuer(): Promise<void> {
-    await this.ca.applyIssuer(ISSUER);
+  async applyIssuer(changes: Partial<kinds.ACMEIssuer['spec']> = {}): Promise<void> {
+    await this.ca.applyIssuer({...ISSUER, ...changes});
   }
 
   async stop(): Promise<void> {
     await this.ca.stop();
+    await this.proxy.stop();
     await rm(this.#folder, {recursive: true, force: true});
   }
 
-  async restart(how: 'stop' | 'kill' = 'stop'): Promise<void> {
-    await this.ca.operator()[how]();
-    await this.ca.startSigner(`replica-${++this.#replicas}`, this.#config);
+  async kill(): Promise<void> {
+    await this.ca.operator().kill();
+  }
+
+  /** `change`: of the configuration; default: as before. */
+  async restart(change = this.#change): Promise<void> {
+    await this.ca.operator().stop();
+    this.#change = change;
+    this.proxy.seen.length = 0;
+    const config = {...configOf(this.ca), ...CHANGES[change]?.(this.ca)};
+    await this.ca.startSigner(`replica-${++this.#replicas}`, config, this.proxy.kubeconfig);
     this.#writtenAtMs = performance.now();
   }
 
@@ -174,21 +214,8 @@ export class RestartWorld {
     });
   }
 
-  /** Facts that hold at every rest, whether or not a restart changes them. */
   untrue(family: Family): string[] {
-    const {history} = this.ca;
-    return family.namespaces.flatMap(namespace =>
-      history.list(kinds.DOMAIN, namespace).flatMap(({spec, status}) => {
-        if (findCondition(status?.conditions, 'Ready')?.status !== 'True') return [];
-        const routed = history.get(kinds.INGRESS, `${namespace}/${routeName(namespace, spec.host)}`);
-        const holder = history.get(kinds.DOMAIN_CLAIM, spec.host)?.spec;
-        const isHeld = holder === undefined || (holder.namespace === namespace && holder.releasedAt === undefined);
-        return [
-          ...(routed ? [] : [`${namespace}/${spec.host} is Ready without a route`]),
-          ...(isHeld ? [] : [`${namespace}/${spec.host} is Ready, but ${holder.namespace} holds the host`]),
-        ];
-      }),
-    );
+    return untrue(this.ca.history, family, this.isPaused);
   }
 
   /** Everything that the objects of a family say, without DNS evidence, versions, and times. */
@@ -204,31 +231,44 @@ export class RestartWorld {
   }
 }
 
+function configOf(ca: CaWorld): Config {
+  return {...CONFIG, certificates: certificatesOf(ca), dns: {...(ca.config.dns as object), checks: CHECKS}};
+}
+
+/** The Lease of cert-manager, whose clock does not leap, would seem to be old. */
+function certificatesOf(ca: CaWorld, issuer?: string): object {
+  return {...ca.certificatesBy(issuer), certManagerLease: {name: ''}};
+}
+
 function zoneOf(number: number): string {
   return `zone${number}.test`;
 }
 
 interface Status {
   readonly conditions?: readonly Condition[];
-  readonly state?: string;
-  readonly url?: string;
   readonly dns?: {readonly required?: unknown};
 }
+
+/** cert-manager's own are its own. */
+const WITH_STATUS: readonly ResourceType[] = [kinds.PROJECT, kinds.DOMAIN, API_KEY];
 
 function saidBy(kind: ResourceType, object: KubeObject): unknown {
   const {metadata, spec, status} = object as KubeObject & {spec?: unknown; status?: Status};
   const {labels, annotations, deletionTimestamp, finalizers} = metadata;
-  const conditions = status?.conditions?.map(({type, status: value, reason, message}) => [
-    type,
-    value,
-    reason,
-    message,
-  ]);
-  const {state, url, dns} = status ?? {};
   return {
     ...{labels, annotations, finalizers, isEnding: deletionTimestamp !== undefined},
-    ...(!THEIRS.includes(kind) && {spec, conditions, state, url, required: dns?.required}),
+    ...(!THEIRS.includes(kind) && {spec}),
+    ...(WITH_STATUS.includes(kind) ? withoutEvidence(status) : {conditions: conditionsOf(status)}),
   };
+}
+
+/** Without times of transitions. */
+function conditionsOf({conditions}: Status = {}): unknown {
+  return conditions?.map(({type, status, reason, message}) => [type, status, reason, message]);
+}
+
+function withoutEvidence(status: Status = {}): Record<string, unknown> {
+  return {...status, dns: status.dns?.required, conditions: conditionsOf(status)};
 }
 
 /** A policy that rejects what the operator writes in labeled namespaces. The status is another resource. */

@@ -7,10 +7,10 @@
  */
 import {setTimeout as delay} from 'node:timers/promises';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {below, seededRandom} from '../dns/mutate.ts';
+import {below, pick, seededRandom} from '../dns/mutate.ts';
 import {disturb} from './disturbances.ts';
 import {Family, MOVE_NAMES, type Step, stepsOf} from './family.ts';
-import {RestartWorld} from './restart-world.ts';
+import {CHANGE_NAMES, RestartWorld, type Said} from './restart-world.ts';
 
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 /** Each has two accounts. In each round, each lives through a sequence, and all share the restart. */
@@ -38,11 +38,12 @@ interface Sequence {
   readonly steps: readonly Step[];
 }
 
-interface Difference {
+interface Fault {
   readonly family: string;
-  readonly key: string;
-  readonly before: unknown;
-  readonly after: unknown;
+  /** Which object differs, or which fact does not hold. */
+  readonly what: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
 }
 
 let world: RestartWorld;
@@ -63,23 +64,27 @@ describe.each(INDEXES)(`SEED=${SEED}, world %i`, index => {
     'a restart changes nothing (round %i)',
     {timeout: 1_200_000},
     async round => {
-      const found = await differencesOf(lives, round, index * ROUNDS + round);
-      for (const {family, key, before, after} of found.slice(0, 20)) {
+      const found = await faultsOf(lives, round, index * ROUNDS + round);
+      for (const {family, what, before, after} of found.slice(0, 20)) {
         const life = lives.find(each => each.family.id === family);
-        console.error(`${family} ${key}\n  before ${JSON.stringify(before)}\n  after  ${JSON.stringify(after)}`);
+        const states = before || after ? `\n  before ${JSON.stringify(before)}\n  after  ${JSON.stringify(after)}` : '';
+        console.error(`${family} ${what}${states}`);
         for (const {isFresh, steps} of life?.sequences.slice(0, round + 1) ?? []) {
           console.error(`    ${isFresh ? 'set back' : 'continued'}`);
           for (const step of steps) console.error(`    ${JSON.stringify(step)}`);
         }
       }
-      expect(found.map(({family, key}) => `${family}: ${key}`)).toEqual([]);
+      expect(found.map(({family, what}) => `${family}: ${what}`)).toEqual([]);
     },
   );
 });
 
-test.skipIf(ONLY !== undefined)('every move was made', () => {
-  expect(MOVE_NAMES.filter(move => !taken.has(move))).toEqual([]);
-});
+// In a few hundred sequences, a move that is often refused may never be made.
+if (process.env.SOAK && ONLY === undefined) {
+  test('every move was made', () => {
+    expect(MOVE_NAMES.filter(move => !taken.has(move))).toEqual([]);
+  });
+}
 
 function lifeOf(number: number): Life {
   const random = seededRandom(SEED * 100_003 + number);
@@ -92,38 +97,44 @@ function lifeOf(number: number): Life {
 }
 
 /** `number`: of the round among those of all worlds. */
-async function differencesOf(lives: readonly Life[], round: number, number: number): Promise<Difference[]> {
+async function faultsOf(lives: readonly Life[], round: number, number: number): Promise<Fault[]> {
   const random = seededRandom(SEED * 31 + number);
+  const change = round % 2 === 1 ? pick(CHANGE_NAMES, random) : undefined;
   const families = lives.map(({family}) => family);
+  const startedMs = performance.now();
   await world.resume();
+  if (world.isPaused) await world.restart('no change');
   await Promise.all(lives.map(({family, sequences}) => (sequences[round]?.isFresh ? family.begin() : undefined)));
   await world.quiet();
   const beganMs = performance.now();
-  const [, first] = await Promise.all([live(lives, round, 0, 0.5), disturb(world, SEED + 2 * number, random)]);
-  if (round % 2 === 1) {
-    await world.restart('kill');
+  const killed = change !== undefined && delay(random() * 5_000).then(() => world.kill());
+  const [, first] = await Promise.all([live(lives, round, 0, 0.5), disturb(world, SEED + 2 * number, random), killed]);
+  if (change !== undefined) {
+    await world.restart(change);
     await world.warmUp();
   }
   const [, second] = await Promise.all([live(lives, round, 0.5, 1), disturb(world, SEED + 2 * number + 1, random)]);
   const livedMs = performance.now();
   await world.rest(families);
   const before = families.map(family => world.said(family));
-  expect(families.flatMap(family => world.untrue(family))).toEqual([]);
+  const untrue = families.flatMap(family => world.untrue(family).map(what => ({family: family.id, what})));
   const restedMs = performance.now();
   await world.restart();
   await world.restAgain(families);
   const after = families.map(family => world.said(family));
-  const seconds = [livedMs - beganMs, restedMs - livedMs, performance.now() - restedMs].map(ms =>
-    Math.round(ms / 1000),
-  );
-  console.log(`${families.length} sequences; ${first}, then ${second}; ${seconds.join(', ')} s`);
-  return families.flatMap((family, index) => {
-    const [was, is] = [before[index] ?? {}, after[index] ?? {}];
-    const keys = [...new Set([...Object.keys(was), ...Object.keys(is)])];
-    return keys
-      .filter(key => JSON.stringify(was[key]) !== JSON.stringify(is[key]))
-      .map(key => ({family: family.id, key, before: was[key], after: is[key]}));
-  });
+  const middle = change === undefined ? 'no restart' : `a restart with ${change}`;
+  const seconds = [beganMs - startedMs, livedMs - beganMs, restedMs - livedMs, performance.now() - restedMs];
+  const times = seconds.map(ms => Math.round(ms / 1000)).join(', ');
+  console.log(`${families.length} sequences; ${first}, ${middle}, ${second}; ${times} s`);
+  const differences = families.flatMap(({id}, index) => differencesOf(id, before[index] ?? {}, after[index] ?? {}));
+  return [...untrue, ...differences];
+}
+
+function differencesOf(family: string, before: Said, after: Said): Fault[] {
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return keys
+    .filter(key => JSON.stringify(before[key]) !== JSON.stringify(after[key]))
+    .map(key => ({family, what: key, before: before[key], after: after[key]}));
 }
 
 /** A part of the sequence of each life. */
