@@ -69,3 +69,8 @@ export function settleConditions(
     return {...next, message, observedGeneration: generation, lastTransitionTime};
   });
 }
+
+/** For messages, such as `1 host` and `2 hosts`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

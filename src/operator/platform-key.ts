@@ -4,6 +4,7 @@
  */
 import {randomBytes} from 'node:crypto';
 import type {Logger} from 'pino';
+import {counted} from '../api/conditions.ts';
 import {ANNOTATION} from '../api/names.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {ApiError, classifyFailure} from '../runtime/kube/errors.ts';
@@ -110,7 +111,7 @@ async function countHeld(client: KubeClient, signal: AbortSignal): Promise<numbe
 
 function targetChanged(from: string, to: string, held: number): string {
   return (
-    `config.platform.targetDomain has changed from ${from} to ${to}, and ${held} held ${held === 1 ? 'host' : 'hosts'} would need a DNS change. ` +
+    `config.platform.targetDomain has changed from ${from} to ${to}, and ${counted(held, 'held host')} would need a DNS change. ` +
     `Set it to ${from} again. Or, if you want the change, set config.platform.confirmTargetDomain to ${to}, too, and tell the tenants which records to change.`
   );
 }

@@ -1,5 +1,5 @@
 /** Every condition of an APIKey, with its closed set of reasons and a message that says who must do what next. */
-import {conditionBuilders, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
+import {conditionBuilders, counted, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {explainRefusal, explainRetrying} from '../kinds/steps.ts';
 
@@ -77,7 +77,8 @@ export const KeyReady = {
     return ready('False', 'KeyInUse', message);
   },
   planLimitReached: (plan: string, limit: number) => {
-    const message = `Plan ${plan} allows ${limit} APIKeys per account, and ${limit} older ones exist. Delete one, or upgrade the plan; Nameplate will then continue automatically.`;
+    const full = limit > 0 ? ', and older ones use the whole limit. Delete one, or upgrade' : '. Upgrade';
+    const message = `Plan ${plan} allows ${counted(limit, 'APIKey')} per account${full} the plan; Nameplate will then continue automatically.`;
     return ready('False', 'PlanLimitReached', message);
   },
   refused: (secret: string, message: string, works: boolean) => {

@@ -1,5 +1,6 @@
 /** Reports the certificates that cert-manager cannot renew, as a warning and a metric of the operator. */
 import {Gauge, type Registry} from 'prom-client';
+import {counted} from '../../api/conditions.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import type {Clock} from '../../time/clock.ts';
 import type {Stores} from '../caches/stores.ts';
@@ -33,7 +34,7 @@ export function watchRefusedRenewals({config, stores, clock, registry}: Parts): 
     const found = refused();
     if (found.length === 0) return undefined;
     const isEnforced = !config.admission.notEnforced.includes('issuance');
-    const count = found.length === 1 ? '1 certificate' : `${found.length} certificates`;
+    const count = counted(found.length, 'certificate');
     const what = `${isEnforced ? '' : 'Once admission.issuance is enforced, '}cert-manager cannot renew ${count} in tenants' namespaces, because it may not solve challenges there${nextExpiry(found, clock.now())}.`;
     return `${what} To list all of them, run: kubectl nameplate review. List the hosts of tenants' own Certificates in Projects, which get certificates from Nameplate.`;
   };

@@ -3,6 +3,7 @@
  * limits, and of the time. Windows slide, so the limits hold at every moment.
  * https://letsencrypt.org/docs/rate-limits/
  */
+import {counted} from '../../api/conditions.ts';
 import type {ACMEIssuerSpec} from '../../api/generated/acmeissuer.ts';
 import {registrableDomain} from '../../dns/dns.ts';
 import {isFairShare} from '../../fairness/fair-queue.ts';
@@ -249,21 +250,21 @@ export function explainShortage(shortage: Shortage, host: string, limits: CaLimi
   const {orders, windowSeconds, newHostsPerDomain, domainWindowSeconds, ordersPerHost, hostWindowSeconds} = limits;
   switch (shortage) {
     case 'orders':
-      return `the platform's limit at the certificate authority is ${orders} orders in ${spoken(windowSeconds)}, shared by all tenants.`;
+      return `the platform's limit at the certificate authority is ${counted(orders, 'order')} in ${spoken(windowSeconds)}, shared by all tenants.`;
     case 'domain':
-      return `the limit for ${registrableDomain(host) ?? host} is ${newHostsPerDomain} new hosts in ${spoken(domainWindowSeconds)}, across all accounts.`;
+      return `the limit for ${registrableDomain(host) ?? host} is ${counted(newHostsPerDomain, 'new host')} in ${spoken(domainWindowSeconds)}, across all accounts.`;
     case 'host':
-      return `the limit for one host is ${ordersPerHost} orders in ${spoken(hostWindowSeconds)}.`;
+      return `the limit for one host is ${counted(ordersPerHost, 'order')} in ${spoken(hostWindowSeconds)}.`;
   }
 }
 
 const UNITS = [
-  [86_400, 'days'],
-  [3600, 'hours'],
-  [60, 'minutes'],
+  [86_400, 'day'],
+  [3600, 'hour'],
+  [60, 'minute'],
 ] as const;
 
 function spoken(seconds: number): string {
   const unit = UNITS.find(([length]) => seconds >= 2 * length && seconds % length === 0);
-  return unit ? `${seconds / unit[0]} ${unit[1]}` : `${seconds} seconds`;
+  return unit ? counted(seconds / unit[0], unit[1]) : counted(seconds, 'second');
 }

@@ -2,7 +2,7 @@
  * Every condition of a Domain, with a message that says who must do what next. Conditions of a Domain are created only
  * here.
  */
-import {conditionBuilders, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
+import {conditionBuilders, counted, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
 import {shellWord} from '../../operations/untrusted-text.ts';
@@ -84,11 +84,12 @@ export const Accepted = {
     return accepted('False', 'PlanRequired', message);
   },
   planLimitReached: (plan: string, limit: number) => {
-    const message = `Plan ${plan} allows ${limit} custom domains per account, and ${limit} older ones are in use. Remove one, or upgrade the plan.`;
+    const full = limit > 0 ? ', and older ones use the whole limit. Remove one, or upgrade' : '. Upgrade';
+    const message = `Plan ${plan} allows ${counted(limit, 'custom domain')} per account${full} the plan.`;
     return accepted('False', 'PlanLimitReached', message);
   },
   projectBeyondPlan: (project: string, plan: string, limit: number) => {
-    const message = `Project ${project} has no place in the plan: plan ${plan} allows ${limit} Projects per account, and others use all of them. Delete another Project, or upgrade the plan. Nameplate will then set up this host; what is served already stays.`;
+    const message = `Project ${project} has no place in the plan: plan ${plan} allows ${counted(limit, 'Project')} per account, and others use the whole limit. Delete another Project, or upgrade the plan. Nameplate will then set up this host; what is served already stays.`;
     return accepted('False', 'PlanLimitReached', message);
   },
   noSuccessfulDeploy: (project: string, service: string) => {
@@ -207,7 +208,7 @@ export const CertificateReady = {
     return certificateReady('False', 'Issuing', message);
   },
   overdue: (host: string, minutes: number, progress: string) => {
-    const message = `No certificate after ${minutes} minutes.${progress} Check that the domain has no CAA record that forbids the certificate authority and that its DNS points here. To start a new attempt, run: ${REVERIFY(host)}`;
+    const message = `No certificate after ${counted(minutes, 'minute')}.${progress} Check that the domain has no CAA record that forbids the certificate authority and that its DNS points here. To start a new attempt, run: ${REVERIFY(host)}`;
     return certificateReady('False', 'Overdue', message);
   },
   failed: (host: string, why: string, next: string | undefined) => {

@@ -1,5 +1,5 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
-import {conditionBuilders, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
+import {conditionBuilders, counted, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
 import {explainNoBackend, NO_BACKEND_REASONS, type NoBackend} from '../edge/backend.ts';
 import {explainPause, explainRefusal, explainRetrying} from '../kinds/steps.ts';
 
@@ -41,7 +41,7 @@ export const ProjectReady = {
   yes: (host: string, note: string) =>
     ready('True', 'Published', `The project is published at https://${host}/.${note}`),
   planLimitReached: (plan: string, limit: number) => {
-    const message = `Plan ${plan} allows ${limit} Projects per account, and other Projects already use all of them. Delete another Project, or ask the platform team for a larger plan. Nameplate will then publish this Project and its custom domains.`;
+    const message = `Plan ${plan} allows ${counted(limit, 'Project')} per account, and other Projects already use the whole limit. Delete another Project, or ask the platform team for a larger plan. Nameplate will then publish this Project and its custom domains.`;
     return ready('False', 'PlanLimitReached', message);
   },
   certificate: (host: string, outage?: string) => {
@@ -109,9 +109,13 @@ export const DomainsReady = {
       'Nameplate sets up no new custom domains of this Project, because the Project exceeds the limit of the plan. Those that are served already stay. See the condition Ready.';
     return domainsReady('False', 'PlanLimitReached', message);
   },
-  all: (count: number) => domainsReady('True', 'AllLive', `All ${count} custom domains are live.`),
+  all: (count: number) => {
+    const message = count === 1 ? 'The custom domain is live.' : `All ${count} custom domains are live.`;
+    return domainsReady('True', 'AllLive', message);
+  },
   waiting: (waiting: readonly string[], total: number) => {
-    const message = `${waiting.length} of ${total} custom domains are not live: ${list(waiting)}. To see why, run: kubectl describe domain ${IN_NAMESPACE} ${waiting[0] ?? ''}`;
+    const some = `${waiting.length} of ${total} custom domains ${waiting.length === 1 ? 'is' : 'are'}`;
+    const message = `${total === 1 ? 'The custom domain is' : some} not live: ${list(waiting)}. To see why, run: kubectl describe domain ${IN_NAMESPACE} ${waiting[0] ?? ''}`;
     return domainsReady('False', 'WaitingForDomains', message);
   },
   inOtherProject: (host: string, project: string) => {

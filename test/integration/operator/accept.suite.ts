@@ -103,7 +103,7 @@ const rows: readonly Row[] = [
       await tenant.becomes(tenant.host('first'), {Accepted: 'Accepted'});
       return byHand(tenant, tenant.host('second'));
     },
-    says: ['Plan starter allows 1 custom domains per account'],
+    says: ['Plan starter allows 1 custom domain per account'],
     stalled: true,
     fix: tenant => tenant.delete(DOMAIN, tenant.host('first')),
   },
@@ -118,7 +118,7 @@ const rows: readonly Row[] = [
       await tenant.project({primary: tenant.host('listed')});
       return tenant.host('listed');
     },
-    says: ['Plan starter allows 1 custom domains per account'],
+    says: ['Plan starter allows 1 custom domain per account'],
     stalled: true,
     fix: tenant => tenant.delete(DOMAIN, tenant.host('by-hand')),
   },

@@ -24,7 +24,9 @@ export function projectLimitSuite(world: () => OperatorWorld): void {
     const waiting = {Ready: 'PlanLimitReached', Stalled: 'PlanLimitReached', DomainsReady: 'PlanLimitReached'};
     const {status} = await younger.projectBecomes('third', {...waiting, Deployed: 'PlanLimitReached'});
     const message = findCondition(status?.conditions, 'Ready')?.message;
-    expect(message).toContain('Plan starter allows 2 Projects per account, and other Projects already use all of them');
+    expect(message).toContain(
+      'Plan starter allows 2 Projects per account, and other Projects already use the whole limit',
+    );
     expect(message).toContain('Delete another Project, or ask the platform team for a larger plan');
     expect(younger.ingress(status?.defaultHost ?? '')).toBeUndefined();
     expect(younger.domain(host)).toBeUndefined();
