@@ -29,55 +29,114 @@ export function parseHost(text: string): ParsedHost {
 
 function problemOfHost(host: string): string | undefined {
   if (host === '') return 'the host is empty: write a name such as shop.example.com';
-  if (isIP(host) !== 0 || isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0) {
-    return `${host} is an IP address: a certificate and a CNAME record need a domain name`;
+  const address = [host, withoutPort(host)]
+    .map(text => text.replace(/^\[(.*)\]$/, '$1'))
+    .find(text => isIP(text) !== 0);
+  if (address !== undefined) {
+    return `${address} is an IP address: a certificate and a CNAME record need a domain name, such as shop.example.com`;
   }
-  if (/^[a-z][a-z0-9+.-]*:\/\//.test(host) || /[/:?#@]/.test(host)) {
-    return 'write only the host, such as shop.example.com, without scheme, port, or path';
-  }
+  if (/^[a-z][a-z0-9+.-]*:\/\//.test(host) || /[/:?#@]/.test(host)) return problemOfUrl(host);
   if (host.startsWith('*.')) return 'wildcards are not supported: list each host separately';
-  if (/[^\x20-\x7e]/.test(host)) return problemOfUnicode(host);
-  if (host.length > MAX_HOST) return `the host is longer than ${MAX_HOST} characters`;
-  const labels = host.split('.');
+  if (host.length > MAX_HOST) return `the host is longer than ${MAX_HOST} characters: use a shorter name`;
+  const labels = host.split(DOT);
+  if (labels.includes('')) return problemOfDots(labels);
   for (const label of labels) {
     const problem = problemOfLabel(label);
     if (problem !== undefined) return problem;
   }
+  const ascii = labels.map(asciiOf).join('.');
+  if (ascii !== host) return problemOfHost(ascii) ?? adviceForUnicode(ascii);
   if (labels.length > MAX_LABELS) {
     return `the host has ${labels.length} labels, and certificate authorities issue for at most ${MAX_LABELS}: use a shorter name`;
   }
   return problemOfSuffix(host);
 }
 
-function problemOfUnicode(host: string): string {
-  const ascii = domainToASCII(host);
-  const usable = ascii !== '' && ascii.split('.').every(label => problemOfLabel(label) === undefined);
-  if (usable) return `internationalized names must be A-labels: write ${ascii}`;
-  const [strange = ''] = host.match(/[^\x20-\x7e]/u) ?? [];
-  const code = strange.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0');
-  return `the host has a character that no domain name can have (U+${code}): remove it`;
+/** Also those dots that an input method for Chinese or Japanese writes (UTS 46). */
+const DOT = /[.\u3002\uff0e\uff61]/;
+
+function problemOfUrl(text: string): string {
+  const authority = text.replace(/^[a-z][a-z0-9+.-]*:\/\//, '').replace(/[/?#].*$/s, '');
+  const host = withoutPort(authority.slice(authority.lastIndexOf('@') + 1));
+  const wanted = host !== text && problemOfHost(host) === undefined ? host : 'such as shop.example.com';
+  return `write only the host, ${wanted}, without scheme, port, or path`;
+}
+
+function withoutPort(text: string): string {
+  return text.replace(/:\d*$/, '');
+}
+
+function problemOfDots(labels: readonly string[]): string {
+  const filled = labels.filter(label => label !== '').join('.');
+  const advice = problemOfHost(filled) === undefined ? `write ${filled}` : 'write one dot between two labels';
+  return `the host has an empty label (two dots in a row, or a dot at its start): ${advice}`;
+}
+
+/** Empty if there is none. The suffix keeps a label of digits from being read as an IPv4 address. */
+function asciiOf(label: string): string {
+  return domainToASCII(`${label}.example`).replace(/\.example$/, '');
+}
+
+function adviceForUnicode(ascii: string): string {
+  const isInternational = ascii.split('.').some(label => label.startsWith('xn--'));
+  return `${isInternational ? 'internationalized names must be A-labels' : 'the host has characters that are not ASCII'}: write ${ascii}`;
 }
 
 function problemOfLabel(label: string): string | undefined {
-  if (label === '') return 'the host has an empty label: two dots in a row, or a dot at its start';
-  if (label.length > MAX_LABEL) return `the label ${label.slice(0, 20)}... is longer than ${MAX_LABEL} characters`;
-  if (label.includes('_'))
-    return `the label ${label} has an underscore: host names have only letters, digits, and hyphens`;
-  if (label.includes(' ')) return `the label ${label} has a space: remove it`;
-  const [strange] = label.match(/[^a-z0-9-]/) ?? [];
-  if (strange !== undefined)
-    return `the label ${label} has a ${strange}: labels have only letters, digits, and hyphens`;
-  if (label.startsWith('-') || label.endsWith('-')) return `the label ${label} starts or ends with a hyphen`;
+  const [odd] = label.match(/[^a-z0-9\u{80}-\u{10ffff}-]/u) ?? [];
+  if (odd !== undefined) return problemOfCharacter(label, odd);
+  if (label.startsWith('-') || label.endsWith('-')) {
+    return `the label ${shorten(label)} starts or ends with a hyphen: remove the hyphen`;
+  }
+  if (/[^a-z0-9-]/.test(label)) return problemOfUnicode(label);
+  if (label.length > MAX_LABEL) {
+    return `the label ${shorten(label)} is longer than ${MAX_LABEL} characters: use a shorter one`;
+  }
   if (label.slice(2, 4) !== '--') return undefined;
-  if (!label.startsWith('xn--')) return `the label ${label} has hyphens in positions 3 and 4: CAs reject such names`;
+  if (!label.startsWith('xn--')) {
+    return `the label ${label} has hyphens in positions 3 and 4, and CAs reject such names: use another one`;
+  }
   const unicode = domainToUnicode(label);
   const valid = unicode !== '' && unicode !== label && domainToASCII(unicode) === label;
-  return valid ? undefined : `the label ${label} is not a valid internationalized label`;
+  if (valid) return undefined;
+  return `the label ${label} is not a valid A-label of an internationalized name: write the name in its own script to see its A-label here`;
+}
+
+function shorten(label: string): string {
+  return label.length > MAX_LABEL ? `${label.slice(0, 20)}...` : label;
+}
+
+function problemOfCharacter(label: string, odd: string): string {
+  const shown = shorten(label);
+  const allowed = 'labels have only letters, digits, and hyphens';
+  if (odd === '_') return `the label ${shown} has an underscore, but ${allowed}: remove it, or write a hyphen`;
+  if (odd === ' ') return `the label ${shown} has a space: remove it`;
+  if (odd >= ' ' && odd <= '~') return `the label ${shown} has a ${odd}, but ${allowed}: remove it`;
+  return strangeCharacter(odd);
+}
+
+function strangeCharacter(character: string): string {
+  const code = character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0');
+  return `the host has a character that no domain name can have (U+${code}): remove it`;
+}
+
+/** Of a label whose ASCII characters are those of a name. */
+function problemOfUnicode(label: string): string | undefined {
+  const ascii = asciiOf(label);
+  if (ascii !== '') {
+    const problem = problemOfLabel(ascii);
+    return problem === undefined ? undefined : `${problem} (the label is ${label} in its own script)`;
+  }
+  const strange = [...label].find(character => character > '~' && asciiOf(`a${character}a`) === '');
+  if (strange !== undefined) return strangeCharacter(strange);
+  return `the characters of the label ${label} cannot be combined in a domain name: write another one`;
 }
 
 function problemOfSuffix(host: string): string | undefined {
   if (!host.includes('.')) return `${host} has no dot: write the full name, such as ${host}.example.com`;
-  if (/(?:^|\.)\d+$/.test(host)) return `${host} ends in a number: no such top-level domain exists`;
+  if (/(?:^|\.)\d+$/.test(host)) {
+    return `${host} ends in a number, and no such top-level domain exists: write a full name, such as shop.example.com`;
+  }
   const special = SPECIAL_USE.find(name => host.endsWith(`.${name}`));
   if (special !== undefined) {
     return `names below .${special} are not in the public DNS, so no certificate authority issues for them: use a name of a domain that you have registered`;
