@@ -98,11 +98,7 @@ export function decodeMessage(bytes: Uint8Array, meter: DecodeMeter = {bytesRead
   const {id, question, truncated, flags, counts} = readHead(reader);
   const records = counts.answers + counts.authority + counts.additional;
   if (!truncated && records > MAX_RECORDS) throw new DecodeError(`more than ${MAX_RECORDS} records`);
-  const edns: Edns = {present: false, rcode: 0};
-  const section = (count: number) => (truncated ? [] : readSection(reader, count, edns));
-  const answers = section(counts.answers);
-  const authority = section(counts.authority);
-  const additional = section(counts.additional);
+  const {edns, ...sections} = truncated ? EMPTY : readSections(reader, counts, isError(flags));
   return {
     id,
     ...(question && {question}),
@@ -110,10 +106,25 @@ export function decodeMessage(bytes: Uint8Array, meter: DecodeMeter = {bytesRead
     truncated,
     rcode: (edns.rcode << 4) | (flags & 0x000f),
     edns: edns.present,
-    answers,
-    authority,
-    additional,
+    ...sections,
   };
+}
+
+type Sections = Pick<Message, 'answers' | 'authority' | 'additional'> & {readonly edns: Readonly<Edns>};
+
+const EMPTY: Sections = {edns: {present: false, rcode: 0}, answers: [], authority: [], additional: []};
+
+/** An error says all in its header: some servers announce the records of the query there, and then send none. */
+function readSections(reader: WireReader, counts: Head['counts'], isError: boolean): Sections {
+  const edns: Edns = {present: false, rcode: 0};
+  try {
+    const answers = readSection(reader, counts.answers, edns);
+    const authority = readSection(reader, counts.authority, edns);
+    return {edns, answers, authority, additional: readSection(reader, counts.additional, edns)};
+  } catch (error) {
+    if (isError && error instanceof DecodeError) return EMPTY;
+    throw error;
+  }
 }
 
 interface Head extends MessageHead {
@@ -129,8 +140,9 @@ function readHead(reader: WireReader): Head {
   const questions = reader.u16();
   const counts = {answers: reader.u16(), authority: reader.u16(), additional: reader.u16()};
   const common = {id, flags, counts, truncated: (flags & 0x0200) !== 0};
-  // A server that does not know EDNS may send back only the header, with an error (RFC 6891 section 7).
-  if (questions === 0 && isError(flags)) return common;
+  // A server that does not know EDNS may send back only the header, with an error (RFC 6891 section 7), and with the
+  // counts of the query.
+  if (isError(flags) && (questions === 0 || reader.left === 0)) return common;
   if (questions !== 1) throw new DecodeError('not exactly one question');
   const question = {name: reader.name(), type: reader.u16()};
   if (reader.u16() !== CLASS_IN) throw new DecodeError('not class IN');

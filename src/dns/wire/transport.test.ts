@@ -172,6 +172,42 @@ describe('the answer is taken', () => {
     const query = await serve(message => [hasEdns(message) ? bareError(message, rcode) : answer(message, '192.0.2.1')]);
     expect(await transport.query(query, never)).toMatchObject(RIGHT);
   });
+  test.each([
+    ['FORMERR', 1],
+    ['NOTIMP', 4],
+  ])('without EDNS, from a server that sends it back with %s', async (_, rcode) => {
+    const refusal = (query: Buffer) => {
+      const echo = Buffer.from(query);
+      echo.writeUInt8(0x80, 2);
+      echo.writeUInt8(rcode, 3);
+      return echo;
+    };
+    const query = await serve(message => [hasEdns(message) ? refusal(message) : answer(message, '192.0.2.1')]);
+    expect(await transport.query(query, never)).toMatchObject(RIGHT);
+  });
+  test.each([
+    ['the header', 12],
+    ['the header and the question', 34],
+  ])('without EDNS, from a server that sends back only %s, and the counts of all', async (_, length) => {
+    const refusal = (query: Buffer) => {
+      const echo = Buffer.from(query.subarray(0, length));
+      echo.writeUInt8(0x80, 2);
+      echo.writeUInt8(1, 3);
+      return echo;
+    };
+    const query = await serve(message => [hasEdns(message) ? refusal(message) : answer(message, '192.0.2.1')]);
+    expect(await transport.query(query, never)).toMatchObject(RIGHT);
+  });
+  test('without EDNS, from a server that says that it does not know its version', async () => {
+    const refusal = (query: Buffer) => {
+      const echo = Buffer.from(query);
+      echo.writeUInt8(0x80, 2);
+      echo.writeUInt8(1, echo.length - 6); // the upper bits of the response code
+      return echo;
+    };
+    const query = await serve(message => [hasEdns(message) ? refusal(message) : answer(message, '192.0.2.1')]);
+    expect(await transport.query(query, never)).toMatchObject(RIGHT);
+  });
   test('without EDNS, from a server that fails at it', async () => {
     const query = await serve(message => [
       hasEdns(message) ? answer(message, '192.0.2.66', {flags: 2}) : answer(message, '192.0.2.1'),

@@ -57,6 +57,8 @@ interface TransportOptions {
 const FORMERR = 1;
 const SERVFAIL = 2;
 const NOTIMP = 4;
+/** The version of EDNS is unknown, although 0 is the first one. */
+const BADVERS = 16;
 /** Wrong datagrams that one query tolerates. Only its server can send many, because they must match a random port. */
 const MAX_DATAGRAMS = 64;
 
@@ -104,9 +106,13 @@ async function exchange(query: Query, timeoutMs: number, signal: AbortSignal): P
   return {ok: true, message: await exchangeUdpThenTcp(query, false, timeoutMs, signal)};
 }
 
-/** Servers that do not know EDNS fail at such a query, some before they have read it (RFC 6891 section 7). */
+/**
+ * Servers that do not know EDNS fail at such a query, some before they have read it (RFC 6891 section 7). Some send the
+ * EDNS of the query back with the error.
+ */
 function isRefusalOfEdns({rcode, edns, question}: Message): boolean {
-  return !edns && (question === undefined || [FORMERR, SERVFAIL, NOTIMP].includes(rcode));
+  if (question === undefined || [FORMERR, NOTIMP, BADVERS].includes(rcode)) return true;
+  return rcode === SERVFAIL && !edns;
 }
 
 /** A truncated message allows no conclusion. */
