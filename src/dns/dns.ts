@@ -13,7 +13,14 @@ import {createTargets, type Targets} from './resolve/targets.ts';
 import type {CaaRecord} from './verdict/caa.ts';
 import type {ProofQuestion, Verdict} from './verdict/verdict.ts';
 import {type Confirmation, type VerifyDependencies, verifyQuestion} from './verdict/verify.ts';
-import {type Endpoint, formatEndpoint, mayQueryAddress, parseEndpoint, rangesOf} from './wire/addresses.ts';
+import {
+  type Endpoint,
+  formatEndpoint,
+  mayQueryAddress,
+  ownFamilies,
+  parseEndpoint,
+  rangesOf,
+} from './wire/addresses.ts';
 import {canonicalAddress} from './wire/codec.ts';
 import {createTransport} from './wire/transport.ts';
 
@@ -117,13 +124,14 @@ function verifierOf(
 
 /** The platform's own root servers may have any address. Servers that strangers' records name must be allowed. */
 function authoritative(config: DnsConfig, clock: Clock, port: number): Directory {
-  const roots = rootServers(config.rootServers, port);
+  const families = ownFamilies();
+  const roots = rootServers(config.rootServers, port, families);
   const isRoot = among(roots.flatMap(root => root.endpoints));
   const allowed = rangesOf(config.allowAddresses);
   const mayQuery = (endpoint: Endpoint) =>
     isRoot(endpoint) || (endpoint.port === port && mayQueryAddress(endpoint.address, allowed));
   const transport = createTransport({mayQuery, timeoutMs: config.queryTimeoutMs, clock});
-  return createDelegations({transport, roots, port, clock});
+  return createDelegations({transport, roots, port, families, clock});
 }
 
 function among(endpoints: readonly Endpoint[]): (endpoint: Endpoint) => boolean {

@@ -16,7 +16,7 @@ export interface NameServer {
   readonly endpoints: readonly Endpoint[];
   /**
    * There are no endpoints, but it may still have addresses: `silent`: no server answered for its name; `unasked`: this
-   * check had no query left for its name.
+   * check had no query left for its name; `no-route`: it has, but none of a family in which this machine has one.
    */
-  readonly unresolved?: 'silent' | 'unasked';
+  readonly unresolved?: 'silent' | 'unasked' | 'no-route';
 }

@@ -3,6 +3,7 @@ import type {Clock} from '../../time/clock.ts';
 import {TtlCache} from '../../time/ttl-cache.ts';
 import {isPublicSuffix} from '../names/hosts.ts';
 import {isWithin, parentOf, selfAndAncestors} from '../names/wire-names.ts';
+import {type Family, ofFamilies} from '../wire/addresses.ts';
 import type {Message, ResourceRecord} from '../wire/codec.ts';
 import type {DnsTransport} from '../wire/transport.ts';
 import type {Authority, NameServer} from './authority.ts';
@@ -26,6 +27,7 @@ const MAX_DEPTH = 3;
 const ENOUGH_SERVERS = 3;
 
 const CACHE_ENTRIES = 10_000;
+const BOTH_FAMILIES: ReadonlySet<Family> = new Set([4, 6]);
 /**
  * For name servers: their addresses, and the zones of their names. It affects all tenants of a DNS provider, and the
  * provider may move a name server. It is longer than a check and the next one after it, which continues with what the
@@ -40,6 +42,8 @@ interface DelegationOptions {
   readonly roots: readonly NameServer[];
   /** 53, except in tests: NS records have no port. */
   readonly port: number;
+  /** The families of addresses that this machine can send to. Default: both. */
+  readonly families?: ReadonlySet<Family>;
   readonly clock: Clock;
 }
 
@@ -67,7 +71,13 @@ type Step = Cut | {readonly kind: 'same'} | {readonly kind: 'silent'; readonly s
  * find gets further the next time. If a tenant's servers do not answer about NS records, they still count as the name's
  * servers: some answer only about addresses, and whether they do shows when they are queried.
  */
-export function createDelegations({transport, roots, port, clock}: DelegationOptions): Directory {
+export function createDelegations({
+  transport,
+  roots,
+  port,
+  families = BOTH_FAMILIES,
+  clock,
+}: DelegationOptions): Directory {
   const root: Authority = {zone: '.', servers: roots, recursive: false};
   const suffixes = new TtlCache<Authority>(clock, CACHE_ENTRIES);
   const hosts = new TtlCache<readonly string[]>(clock, CACHE_ENTRIES);
@@ -172,7 +182,9 @@ export function createDelegations({transport, roots, port, clock}: DelegationOpt
       if (addresses === undefined) {
         return {name, endpoints: [], unresolved: session.unfinished ? 'unasked' : 'silent'};
       }
-      return {name, endpoints: addresses.slice(0, MAX_ADDRESSES).map(address => ({address, port}))};
+      const usable = ofFamilies(addresses, families);
+      if (usable.length === 0 && addresses.length > 0) return {name, endpoints: [], unresolved: 'no-route'};
+      return {name, endpoints: usable.slice(0, MAX_ADDRESSES).map(address => ({address, port}))};
     });
     const omitted = names.length - chosen.length;
     return {zone, servers: await Promise.all(servers), recursive: false, ...(omitted > 0 && {omitted})};
@@ -257,7 +269,8 @@ function someOf(
 
 /** Whether each server is known to have an address, or to have none. */
 function isComplete({servers}: Authority): boolean {
-  return servers.some(({endpoints}) => endpoints.length > 0) && servers.every(({unresolved}) => !unresolved);
+  const isOpen = ({unresolved}: NameServer) => unresolved === 'silent' || unresolved === 'unasked';
+  return servers.some(({endpoints}) => endpoints.length > 0) && !servers.some(isOpen);
 }
 
 /** A registry's zone only leads to the zones below it, unless it is itself the zone that is sought. */

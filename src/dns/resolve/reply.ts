@@ -5,7 +5,8 @@ import type {Authority, NameServer} from './authority.ts';
 /**
  * Why there is no answer about the name. `lame`: the server answers, but not for this zone. `unsupported`: it does not
  * answer such queries. `bogus`: a validating resolver has the answer and refuses to give it. `budget`: this check did
- * not get to it. `limit`: no check does, because the zone has too many servers.
+ * not get to it. `limit`: no check does, because the zone has too many servers. `no-route`: the platform has no address
+ * of the family of the server's addresses.
  */
 export type NoAnswer =
   | QueryFailure
@@ -15,7 +16,8 @@ export type NoAnswer =
   | 'lame'
   | 'no-address'
   | 'bogus'
-  | 'limit';
+  | 'limit'
+  | 'no-route';
 
 /** For a server without an address: the delegation has a fault, or the servers of its name do not answer. */
 export function noAnswerWithoutAddress(server: Pick<NameServer, 'unresolved'>): {noAnswer: NoAnswer; detail: string} {
@@ -27,6 +29,8 @@ export function noAnswerWithoutAddress(server: Pick<NameServer, 'unresolved'>): 
         noAnswer: 'budget',
         detail: 'its address was not queried yet: one check sends a limited number of queries',
       };
+    case 'no-route':
+      return {noAnswer: 'no-route', detail: 'has no address that the platform can reach (only IPv4 or only IPv6)'};
     default:
       return {noAnswer: 'no-address', detail: 'has no address'};
   }

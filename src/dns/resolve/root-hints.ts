@@ -1,4 +1,4 @@
-import {parseEndpoint} from '../wire/addresses.ts';
+import {type Family, ofFamilies, parseEndpoint} from '../wire/addresses.ts';
 import type {NameServer} from './authority.ts';
 
 /** IANA root hints, https://www.internic.net/domain/named.root */
@@ -24,10 +24,14 @@ export const rootHints: readonly {readonly name: string; readonly addresses: rea
     return {name: `${letter}.root-servers.net`, addresses};
   });
 
-/** The configured root servers, or the hints, as name servers on the given port. */
-export function rootServers(configured: readonly string[] | undefined, port: number): NameServer[] {
+/** The configured root servers, or those addresses of the hints that belong to the families, on the given port. */
+export function rootServers(
+  configured: readonly string[] | undefined,
+  port: number,
+  families: ReadonlySet<Family>,
+): NameServer[] {
   const roots =
     configured?.map(text => parseEndpoint(text).address).map(address => ({name: address, addresses: [address]})) ??
-    rootHints;
+    rootHints.map(({name, addresses}) => ({name, addresses: ofFamilies(addresses, families)}));
   return roots.map(({name, addresses}) => ({name, endpoints: addresses.map(address => ({address, port}))}));
 }

@@ -71,7 +71,7 @@ export function doubt(zone: string, silent: readonly SilentServer[]): string {
 
 /** The same, if no authoritative server can be reached. */
 export function noAuthority(): string {
-  return "the platform cannot reach the zone's own name servers, and a resolver's answer may be old. Ask the platform team to allow egress to port 53.";
+  return "the platform cannot reach the zone's own name servers, and a resolver's answer may be old. Ask the platform team to allow egress to port 53, over IPv4 and IPv6.";
 }
 
 /** Some servers were not queried, and those that were give no reason to change anything. */
@@ -279,6 +279,9 @@ export function txtUnreachable({question, evidence}: Case): string {
 export function unreachable(zone: string, silent: readonly SilentServer[]): string {
   if (zone === '.') {
     return `No resolver of the platform answered (${listSilent(silent)}). ${WAIT} If this lasts, ask the platform team to check these resolvers.`;
+  }
+  if (silent.every(({noAnswer}) => noAnswer === 'no-route')) {
+    return `No name server of ${quoteName(zone)} can be queried (${listSilent(silent)}). ${WAIT} Platform team: set config.dns.mode to auto or recursive.`;
   }
   return `No name server of ${quoteName(zone)} answered (${listSilent(silent)}). ${WAIT} If this lasts, ask your DNS provider about these servers.`;
 }

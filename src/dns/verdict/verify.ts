@@ -8,7 +8,7 @@ import type {Directory} from '../resolve/directory.ts';
 import {VerdictSession} from '../resolve/session.ts';
 import type {Targets} from '../resolve/targets.ts';
 import {type CaaDependencies, caaUnanswered, lookUpCaa} from './caa-lookup.ts';
-import {type Evidence, gatherEvidence} from './evidence.ts';
+import {type Evidence, gatherEvidence, type HostEvidence} from './evidence.ts';
 import {cachedElsewhere, noAuthority} from './explain.ts';
 import {type Judgment, judge} from './judge.ts';
 import {observe} from './observe.ts';
@@ -80,9 +80,18 @@ async function tryInOrder(question: ProofQuestion, deps: VerifyDependencies, sig
   if (closed) return withoutAuthority(await tryDirectory(question, fallback, deps, signal));
   const attempt = await tryDirectory(question, first, deps, signal);
   const {evidence} = attempt;
-  if (evidence.kind !== 'fault' || evidence.fault !== 'egress' || fallback === undefined) return attempt;
+  if (fallback === undefined) return attempt;
+  if (evidence.kind === 'host' && isOutOfReach(evidence)) {
+    return withoutAuthority(await tryDirectory(question, fallback, deps, signal));
+  }
+  if (evidence.kind !== 'fault' || evidence.fault !== 'egress') return attempt;
   blocked.set(EGRESS, true, BLOCKED_MS);
   return withoutAuthority(await tryDirectory(question, fallback, deps, signal));
+}
+
+/** All servers of the zone have only addresses of a family that the platform does not have, but resolvers may have it. */
+function isOutOfReach({answers}: HostEvidence): boolean {
+  return answers.length > 0 && answers.every(answer => !answer.ok && answer.noAnswer === 'no-route');
 }
 
 /** A resolver's answer in place of servers that cannot be reached may be old: it moves no claim and is not drift. */

@@ -1,5 +1,22 @@
 import {describe, expect, test} from 'vitest';
-import {formatEndpoint, mayQueryAddress, parseEndpoint, rangesOf} from './addresses.ts';
+import {formatEndpoint, mayQueryAddress, ownFamilies, parseEndpoint, rangesOf} from './addresses.ts';
+
+test.each([
+  ['both', ['10.0.0.7', 'fd00::7'], [4, 6]],
+  ['IPv4 only, with an address of the link', ['10.0.0.7', 'fe80::7'], [4]],
+  ['IPv6 only', ['2001:db8::7'], [6]],
+  ['IPv6 only, with addresses of the link', ['169.254.1.1', 'fe80::7', 'fd00::7'], [6]],
+  ['only itself', [], [4, 6]],
+])('a machine with %s', (_, addresses, want) => {
+  const one = (address: string, internal = false) => {
+    const common = {address, internal, mac: '', netmask: '', cidr: null};
+    return address.includes(':')
+      ? {...common, family: 'IPv6' as const, scopeid: 0}
+      : {...common, family: 'IPv4' as const};
+  };
+  const lo = [one('127.0.0.1', true), one('::1', true)];
+  expect([...ownFamilies({lo, eth0: addresses.map(address => one(address))})]).toEqual(want);
+});
 
 describe('without allowances', () => {
   const none = rangesOf([]);

@@ -1,4 +1,5 @@
 import {BlockList, isIP} from 'node:net';
+import {networkInterfaces} from 'node:os';
 import {canonicalAddress} from './codec.ts';
 
 /**
@@ -55,6 +56,24 @@ export function mayQueryAddress(address: string, allowed: BlockList): boolean {
   if (family === 6 && covers(mapped, address)) return false;
   if (covers(allowed, address)) return true;
   return (family === 4 || covers(publicIpv6, address)) && !covers(special, address);
+}
+
+export type Family = 4 | 6;
+
+/**
+ * The families of addresses that this machine can send to: those in which it has an address of its own beyond the link.
+ * Both, if it has no such address at all: then it reaches only itself.
+ */
+export function ownFamilies(interfaces = networkInterfaces()): ReadonlySet<Family> {
+  const own = Object.values(interfaces).flatMap(addresses => addresses ?? []);
+  const global = own.filter(({internal, address}) => !internal && !/^(?:fe[89ab]|169\.254\.)/i.test(address));
+  const families = global.map(({address}): Family => (isIP(address) === 6 ? 6 : 4));
+  return new Set(families.length > 0 ? families : [4, 6]);
+}
+
+/** Those of the addresses that belong to one of the families. */
+export function ofFamilies(addresses: readonly string[], families: ReadonlySet<Family>): string[] {
+  return addresses.filter(address => families.has(isIP(address) === 6 ? 6 : 4));
 }
 
 export interface Endpoint {
