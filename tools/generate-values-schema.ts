@@ -84,10 +84,39 @@ export function generateValues(): ReadonlyMap<string, string> {
     config: mayBeUnset(operator),
   };
   schema.required = [...(schema.required ?? []), 'config'];
+  for (const name of NEEDED) requireValue(schema, name.split('.'));
   return new Map([
     [path, values],
     [join(chart, 'values.schema.json'), `${JSON.stringify(schema, null, 2)}\n`],
   ]);
+}
+
+/** Further values that templates do not check before they use them, so null must be refused by name. */
+const NEEDED = [
+  'image.repository',
+  'admission.trusted',
+  'admission.edgeClasses',
+  'admission.edgeApiGroups',
+  'admission.edgeAddresses.annotations',
+  'commonLabels',
+  'podSecurityContext',
+  'diagnostics.enabled',
+  'messages.ingress.annotations',
+  'messages.certificate.issuerRef',
+  'config.platform.reservedHosts',
+  'config.certificates.issuerRef.kind',
+  'config.certificates.formerIssuerRefs',
+  'config.certificates.approval.exemptNamespaces',
+  'config.certificates.approval.tenantCertificates.hosts',
+  'config.certificates.approval.tenantCertificates.services',
+  'config.routing.ingressClassName',
+];
+
+function requireValue(schema: Schema, [name = '', ...rest]: readonly string[]): void {
+  const property = schema.properties?.[name];
+  if (property === undefined) throw new Error(`values.yaml has no ${name}`);
+  if (rest.length > 0) requireValue(property, rest);
+  else schema.required = [...(schema.required ?? []), name];
 }
 
 function withoutChartOptions(

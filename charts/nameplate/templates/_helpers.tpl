@@ -125,6 +125,9 @@ caFile: /etc/nameplate/postgres/ca.crt
 {{- if and (gt (int .Values.replicas) 1) (not $config.controller.leaderElection.enabled) }}
 {{- fail "config.controller.leaderElection.enabled is false, so replicas must be 1: several operators would overwrite each other's changes" }}
 {{- end }}
+{{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.apiServerPorts) }}
+{{- fail "networkPolicy.apiServerPorts is empty, so no program could reach the API server. List the ports of its Service and of its endpoints" }}
+{{- end }}
 {{- if .Values.messages.enabled }}
 {{- $_ := set $config.platform "reservedHosts" (append $config.platform.reservedHosts .Values.messages.host | uniq) }}
 {{- end }}

@@ -1,5 +1,5 @@
 import {choice, DAY_SECONDS, object, type Schema, section} from '../../config/config-schema.ts';
-import {host, kubernetesName, seconds} from './formats.ts';
+import {host, ipv6, kubernetesName, label, seconds} from './formats.ts';
 
 const issuerRefProperties = {
   name: {...kubernetesName, examples: ['letsencrypt'], description: 'Name of the issuer.'},
@@ -120,6 +120,7 @@ export const certificates = section('Certificates of custom domains, issued by c
           ),
           clusterDomain: {
             ...host,
+            pattern: String.raw`^(${label}\.)*${label}$`,
             default: 'cluster.local',
             description:
               "The cluster's DNS domain, with which the full names of Services end (clusterDomain of the kubelet).",
@@ -165,7 +166,8 @@ export const certificates = section('Certificates of custom domains, issued by c
           type: 'string',
           minLength: 1,
           title: 'a host and a port',
-          examples: ['127.0.0.1:8089'],
+          pattern: String.raw`^([A-Za-z0-9.-]+|\[${ipv6}\]):\d{1,5}$`,
+          examples: ['127.0.0.1:8089', '[::1]:8089'],
           description: 'Address of a replica.',
         },
         description: 'The replicas to check, instead of those of the Service: for an operator outside the cluster.',

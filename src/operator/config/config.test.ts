@@ -152,6 +152,31 @@ describe('options that contradict each other are an error', () => {
       'line 4, column 20: dns.recursives[0] is "300.1.1.1:53"; allowed: an IP address, with or without a port',
     ],
     [
+      'an address of the former edge that is none',
+      'routing: {formerAddresses: [999.0.2.1]}',
+      'line 4, column 29: routing.formerAddresses[0] is not an IP address',
+    ],
+    [
+      'one entry point for both protocols',
+      'routing: {traefik: {httpEntryPoint: websecure}}',
+      'line 4, column 11: routing.traefik.httpsEntryPoint is websecure, which is also httpEntryPoint: hosts would redirect to themselves',
+    ],
+    [
+      'one listener for both protocols',
+      'routing: {provider: gateway, gateway: {namespace: a, name: b, httpListener: tls, httpsListener: tls}}',
+      'line 4, column 82: routing.gateway.httpsListener is tls, which is also httpListener: hosts would redirect to themselves',
+    ],
+    [
+      'several entry points',
+      'routing: {traefik: {httpsEntryPoint: "a,b"}}',
+      'line 4, column 21: routing.traefik.httpsEntryPoint is "a,b"; allowed: the name of an entry point, such as websecure',
+    ],
+    [
+      'a listener that no Gateway can have',
+      'routing: {gateway: {httpListener: HTTP}}',
+      'line 4, column 21: routing.gateway.httpListener is "HTTP"; allowed: the name of a listener, such as http',
+    ],
+    [
       'a network that is none',
       'dns: {allowAddresses: [10.0.0.0/33]}',
       'line 4, column 24: dns.allowAddresses[0] is "10.0.0.0/33"; allowed: a CIDR, such as 10.1.0.0/16',
@@ -182,11 +207,68 @@ describe('options that contradict each other are an error', () => {
     expect(problems(minimal.replace(/(certificates: ).*/, `$1${certificates}`))).toEqual([want]);
   });
 
+  const servers = (caBundle: string) =>
+    `{issuerRef: {name: ca}, tenantIssuers: {servers: [{url: x, caBundle: ${caBundle}}]}}`;
+  const acme = (text: string) => `{issuerRef: {name: ca}, acme: {${text}}}`;
+  test.each([
+    ['a bundle that is no base64', servers('nonsense'), 'servers[0].caBundle is not the base64 of certificates in PEM'],
+    ['a bundle that is no PEM', servers('aGVsbG8='), 'servers[0].caBundle is not the base64 of certificates in PEM'],
+    [
+      'the key of the account in the Secret of the platform key',
+      acme('accountKeySecret: nameplate-platform-key'),
+      'accountKeySecret is nameplate-platform-key, which platform.keySecret names; allowed: another Secret',
+    ],
+    [
+      'a former key of the account in the Secret of the platform key',
+      acme('formerAccountKeySecrets: [nameplate-platform-key]'),
+      'formerAccountKeySecrets[0] is nameplate-platform-key, which platform.keySecret names; allowed: another Secret',
+    ],
+    [
+      'the same key of the account, now and before',
+      acme('accountKeySecret: b, formerAccountKeySecrets: [a, b]'),
+      'formerAccountKeySecrets[1] is b, which is also accountKeySecret; allowed: the Secrets before it',
+    ],
+    ['a replica without a port', acme('challenges: {addresses: [127.0.0.1]}'), 'allowed: a host and a port'],
+  ])('%s', (_, certificates, want) => {
+    const found = problems(minimal.replace(/(certificates: ).*/, `$1${certificates}`));
+    expect(found).toEqual([expect.stringContaining(want)]);
+  });
+
+  test.each(['x/y', '', 'a b'])('%j is no key of a Secret', key => {
+    const found = problems(minimal.replace('platform: {', `platform: {keySecret: {key: "${key}"}, `));
+    expect(found).toEqual([expect.stringContaining('allowed: a key of a Secret')]);
+  });
+
   test('default hosts and account targets in one zone', () => {
     expect(problems(minimal.replace('edge.', 'apps.'))).toEqual([
       'line 2, column 42: platform.targetDomain is apps.example.net, which is also platform.baseDomain; allowed: another domain, because the default hosts of projects and the DNS targets of accounts must not share a zone',
     ]);
   });
+});
+
+describe('addresses of the edge', () => {
+  const addresses = (text: string) => `${minimal}probes: {addresses: ["${text}"]}`;
+  test.each([
+    'traefik.traefik.svc',
+    'traefik',
+    'edge:8443',
+    '192.0.2.10',
+    '192.0.2.10:8443',
+    '2001:db8::1',
+    '[2001:db8::1]:443',
+  ])('%s is one', text => expect(parse(addresses(text)).probes.addresses).toEqual([text]));
+  test.each(['edge:0', 'edge:65536', '999.0.2.10', '192.0.2.10:99999', '1.2.3', ':::', '[1:2]:443'])(
+    '%s is none',
+    text => {
+      expect(problems(addresses(text))).toEqual([expect.stringContaining('probes.addresses[0] is')]);
+    },
+  );
+});
+
+test.each(['cluster.local', 'k8s', 'prod.example.net'])('%s is a domain of a cluster', domain => {
+  const approval = `approval: {tenantCertificates: {clusterDomain: ${domain}}}`;
+  const config = parse(minimal.replace('{issuerRef', `{${approval}, issuerRef`));
+  expect(config.certificates.approval.tenantCertificates.clusterDomain).toBe(domain);
 });
 
 describe('addresses of DNS servers', () => {

@@ -1,7 +1,9 @@
+import {X509Certificate} from 'node:crypto';
 import {isIP} from 'node:net';
 import {GROUP} from '../../api/names.ts';
 import type {ConfigPath, ConfigProblem} from '../../config/config-schema.ts';
 import {parseEndpoint, rangesOf} from '../../dns/dns.ts';
+import {parseAddress} from '../../probe/address.ts';
 import type {
   CertificatesConfig,
   IssuerRef,
@@ -18,9 +20,17 @@ export function checkOperatorConfig(config: OperatorConfig): readonly ConfigProb
     ...checkPlatform(config.platform),
     ...checkPlans(config),
     ...checkIssuers(config.certificates),
+    ...checkTenantServers(config.certificates),
+    ...checkSecrets(config),
     ...checkLeaderElection(config.controller.leaderElection),
     ...checkDns(config.dns),
     ...checkRouting(config.routing),
+    ...checkEach(
+      ['probes', 'addresses'],
+      config.probes.addresses,
+      isReachable,
+      'a host name or an IP address, with or without a port from 1 to 65535',
+    ),
   ];
 }
 
@@ -68,6 +78,44 @@ function checkIssuers({issuerRef, formerIssuerRefs, approval}: CertificatesConfi
   ];
 }
 
+function checkTenantServers({tenantIssuers}: CertificatesConfig): readonly ConfigProblem[] {
+  const isWrong = (bundle: string | undefined) => bundle !== undefined && !isCertificates(bundle);
+  return tenantIssuers.servers.flatMap(({caBundle}, index) =>
+    isWrong(caBundle)
+      ? [
+          {
+            path: ['certificates', 'tenantIssuers', 'servers', index, 'caBundle'],
+            message: 'is not the base64 of certificates in PEM',
+          },
+        ]
+      : [],
+  );
+}
+
+function isCertificates(base64: string): boolean {
+  return isParsedBy(text => new X509Certificate(Buffer.from(text, 'base64')))(base64);
+}
+
+/** The operator creates each of these Secrets for one purpose, and never changes what another one wrote. */
+function checkSecrets({platform, certificates}: OperatorConfig): readonly ConfigProblem[] {
+  const {accountKeySecret, formerAccountKeySecrets} = certificates.acme;
+  const path = ['certificates', 'acme'];
+  const isOfPlatform = (name: string) => platform.keyFile === undefined && name === platform.keySecret.name;
+  const reserved = 'which platform.keySecret names; allowed: another Secret';
+  const problems: ConfigProblem[] = [];
+  if (isOfPlatform(accountKeySecret)) {
+    problems.push({path: [...path, 'accountKeySecret'], message: `is ${accountKeySecret}, ${reserved}`});
+  }
+  for (const [index, name] of formerAccountKeySecrets.entries()) {
+    const at = [...path, 'formerAccountKeySecrets', index];
+    if (isOfPlatform(name)) problems.push({path: at, message: `is ${name}, ${reserved}`});
+    if (name === accountKeySecret) {
+      problems.push({path: at, message: `is ${name}, which is also accountKeySecret; allowed: the Secrets before it`});
+    }
+  }
+  return problems;
+}
+
 function checkLeaderElection(election: LeaderElectionConfig): readonly ConfigProblem[] {
   const {leaseDurationSeconds: lease, renewDeadlineSeconds: renew, retryPeriodSeconds: retry} = election;
   const path = ['controller', 'leaderElection'];
@@ -78,12 +126,21 @@ function checkLeaderElection(election: LeaderElectionConfig): readonly ConfigPro
 }
 
 function checkRouting({provider, movingFrom, gateway, ...routing}: RoutingConfig): readonly ConfigProblem[] {
-  for (const key of ['apexAddresses', 'edgeAddresses'] as const) {
+  for (const key of ['apexAddresses', 'edgeAddresses', 'formerAddresses'] as const) {
     const noAddress = routing[key].findIndex(address => isIP(address) === 0);
     if (noAddress >= 0) return [{path: ['routing', key, noAddress], message: 'is not an IP address'}];
   }
   if (provider === movingFrom) return [{path: ['routing', 'movingFrom'], message: 'must differ from routing.provider'}];
+  const {httpEntryPoint, httpsEntryPoint} = routing.traefik;
+  if ([provider, movingFrom].includes('traefik') && httpEntryPoint === httpsEntryPoint) {
+    const message = `is ${httpsEntryPoint}, which is also httpEntryPoint: hosts would redirect to themselves`;
+    return [{path: ['routing', 'traefik', 'httpsEntryPoint'], message}];
+  }
   if (provider !== 'gateway') return [];
+  if (gateway.httpListener === gateway.httpsListener) {
+    const message = `is ${gateway.httpsListener}, which is also httpListener: hosts would redirect to themselves`;
+    return [{path: ['routing', 'gateway', 'httpsListener'], message}];
+  }
   const missing = (['namespace', 'name'] as const).filter(key => gateway[key] === '');
   return missing.map(key => ({
     path: ['routing', 'gateway', key],
@@ -110,6 +167,12 @@ function checkDns(dns: OperatorDnsConfig): readonly ConfigProblem[] {
     ...mustBeLess(['dns', 'queryTimeoutMs'], queryTimeoutMs, 'verdictTimeoutMs', verdictTimeoutMs),
     ...mustBeLess(['dns', 'checks', 'soonSeconds'], checks.soonSeconds, 'pendingMaxSeconds', checks.pendingMaxSeconds),
   ];
+}
+
+/** The schema knows the form; a number that is too large, or an address of digits that is none, has it too. */
+function isReachable(text: string): boolean {
+  const {host, port} = parseAddress(text);
+  return port >= 1 && port <= 65_535 && (!/^[\d.]+$|:/.test(host) || isIP(host) !== 0);
 }
 
 function isParsedBy(parse: (text: string) => unknown): (text: string) => boolean {

@@ -40,11 +40,11 @@ export const routing = section('How traffic is routed to projects.', {
   gateway: section("The platform's Gateway, which accepts ListenerSets and HTTPRoutes of all namespaces.", {
     namespace: nameOrNone('Namespace of the Gateway. Must be set if provider is gateway.'),
     name: nameOrNone('Name of the Gateway. Must be set if provider is gateway.'),
-    httpListener: entryPoint(
+    httpListener: listener(
       'http',
       'Listener of port 80. It must have no host name: the redirects to HTTPS and the ACME challenges of all hosts attach to it.',
     ),
-    httpsListener: entryPoint(
+    httpsListener: listener(
       'https',
       'Listener of port 443 for *.baseDomain. The default hosts attach to it, unless each of them has its own certificate.',
     ),
@@ -116,6 +116,12 @@ function nameOrNone(description: string) {
   };
 }
 
+/** Traefik separates several by commas. */
 function entryPoint(byDefault: string, description: string) {
-  return {type: 'string', minLength: 1, default: byDefault, description};
+  const format = {title: 'the name of an entry point', pattern: String.raw`^[^\s,]+$`, examples: [byDefault]};
+  return {type: 'string', ...format, default: byDefault, description};
+}
+
+function listener(byDefault: string, description: string) {
+  return {...kubernetesName, title: 'the name of a listener', examples: [byDefault], default: byDefault, description};
 }

@@ -46,7 +46,14 @@ export const platform = section(
       "The Secret, in the operator's namespace, of the platform key: at least 32 random bytes, from which account targets and proof tokens are derived. The operator creates it at its first start. If it is lost, every custom domain must change its DNS.",
       {
         name: {...kubernetesName, default: 'nameplate-platform-key', description: 'Name of the Secret.'},
-        key: {type: 'string', minLength: 1, default: 'platform.key', description: 'Key within the Secret.'},
+        key: {
+          type: 'string',
+          title: 'a key of a Secret',
+          pattern: '^[A-Za-z0-9._-]{1,253}$',
+          examples: ['platform.key'],
+          default: 'platform.key',
+          description: 'Key within the Secret.',
+        },
       },
     ),
   },

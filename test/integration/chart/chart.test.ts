@@ -341,13 +341,15 @@ describe('the messages API', () => {
 
 interface Section {
   readonly properties?: Readonly<Record<string, Section>>;
+  readonly required?: readonly string[];
 }
 
-/** The paths of all values that have values of their own. */
-function sectionsOf({properties = {}}: Section, path: readonly string[] = []): string[] {
-  return Object.entries(properties).flatMap(([name, section]) =>
-    section.properties ? [[...path, name].join('.'), ...sectionsOf(section, [...path, name])] : [],
-  );
+/** The paths of all values that have values of their own, or that templates cannot do without. */
+function sectionsOf({properties = {}, required = []}: Section, path: readonly string[] = []): string[] {
+  return Object.entries(properties).flatMap(([name, section]) => {
+    const isNeeded = section.properties || required.includes(name);
+    return [...(isNeeded ? [[...path, name].join('.')] : []), ...sectionsOf(section, [...path, name])];
+  });
 }
 
 /** `right`: verb, group, resource with or without subresource, and the name of an object if it matters. */
@@ -398,10 +400,10 @@ describe('values', () => {
     await expect(template(...args)).rejects.toThrow(message);
   });
 
-  test('each section that is removed with null is refused by name', async () => {
+  test('each section that is removed with null, and each value that has to be there, is refused by name', async () => {
     const schema = JSON.parse(await readFile(join(chart, 'values.schema.json'), 'utf8')) as Section;
     const sections = sectionsOf(schema);
-    expect(sections.length).toBeGreaterThan(30);
+    expect(sections.length).toBeGreaterThan(45);
     for (const path of sections) {
       const name = path.split('.').at(-1);
       await expect(template(...enabled, '--set', `${path}=null`), path).rejects.toThrow(

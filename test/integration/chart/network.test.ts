@@ -144,6 +144,23 @@ test('the operator reaches resolvers on the ports that its configuration names',
   expect(udp?.map(({port}) => port)).toEqual([53, 5353, 5353, 5300]);
 });
 
+const tcpPorts = (policy: Policy | undefined) =>
+  policy?.spec.egress?.map(({ports}) => ports.filter(({protocol}) => protocol === 'TCP').map(({port}) => port));
+
+test('the operator reaches the edge on the ports that its configuration names', async () => {
+  const addresses = 'config.probes.addresses={edge.edge.svc:9443,192.0.2.7,[fd00::7]:10443,fd00::8}';
+  expect(tcpPorts((await render('--set', addresses)).get('nameplate'))).toContainEqual([443, 8443, 10_443, 9443]);
+});
+
+test('a list without ports allows none: a rule without ports would allow all', async () => {
+  const [all, without] = await Promise.all([render(), render('--set-json', 'networkPolicy.edgePorts=[]')]);
+  const [before, after] = [all, without].map(policies => tcpPorts(policies.get('nameplate')));
+  expect(after).toEqual(before?.filter(ports => !ports.includes(10_443)));
+  await expect(render('--set-json', 'networkPolicy.apiServerPorts=[]')).rejects.toThrow(
+    'networkPolicy.apiServerPorts is',
+  );
+});
+
 test('the messages API reaches its database only if it has one, and nothing else of the internet', async () => {
   const egress = async (...values: readonly string[]) => {
     const rules = (await render(...values)).get('nameplate-messages')?.spec.egress ?? [];
