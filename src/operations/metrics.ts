@@ -40,5 +40,22 @@ export function metricsIn(registry: Registry) {
           for (const [labels, value] of read()) this.inc(labels, value);
         },
       }),
+    /** A counter whose totals are read when metrics are collected. */
+    totals: <L extends string>(
+      name: string,
+      help: string,
+      labelNames: L[],
+      read: () => Iterable<readonly [labels: Readonly<Record<L, string>>, total: number]>,
+    ) =>
+      new Counter<L>({
+        name,
+        help,
+        labelNames,
+        registers,
+        collect() {
+          this.reset();
+          for (const [labels, total] of read()) this.inc(labels, total);
+        },
+      }),
   };
 }

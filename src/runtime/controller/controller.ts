@@ -236,8 +236,10 @@ export class ReconcileLoop implements Controller {
       this.#running.set(key, run);
       this.#overdue.set(run.startedAt + this.#timeoutMs);
       if (abandon.aborted) run.controller.abort(abandon.reason);
+      this.#metrics.cpu.begin(this.name);
       const outcome = await this.#reconcile(key, run.controller.signal);
       this.#running.delete(key);
+      this.#metrics.cpu.end(this.name);
       const seconds = (this.#environment.clock.monotonic() - run.startedAt) / 1000;
       this.#metrics.reconcileSeconds.observe({controller: this.name}, seconds);
       this.#metrics.workSeconds.observe(queueLabels(this.name), seconds);

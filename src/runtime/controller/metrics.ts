@@ -1,5 +1,6 @@
 import type {Counter, Gauge, Histogram, Registry} from 'prom-client';
 import {metricsIn} from '../../operations/metrics.ts';
+import {CpuShares} from './cpu-shares.ts';
 
 /** The names are those of controller-runtime and client-go, which dashboards know. */
 export interface ControllerMetrics {
@@ -16,6 +17,7 @@ export interface ControllerMetrics {
   readonly workSeconds: Histogram<QueueLabel>;
   /** The activity of each controller, by its name; read when metrics are collected, because it changes with every key. */
   readonly loads: Map<string, () => ControllerLoad>;
+  readonly cpu: CpuShares;
 }
 
 interface ControllerLoad {
@@ -41,7 +43,8 @@ export function controllerMetrics(registry: Registry): ControllerMetrics {
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 function createControllerMetrics(registry: Registry): ControllerMetrics {
-  const {counter, gauge, histogram, readings} = metricsIn(registry);
+  const {counter, gauge, histogram, readings, totals} = metricsIn(registry);
+  const cpu = new CpuShares();
   const loads: ControllerMetrics['loads'] = new Map();
   const ofLoads = <Label extends string>(
     name: string,
@@ -71,8 +74,19 @@ function createControllerMetrics(registry: Registry): ControllerMetrics {
     controller => ({controller}),
     ({runningSeconds}) => runningSeconds.length,
   );
+  totals(
+    'controller_cpu_seconds_total',
+    'CPU time of the process during the reconciles of a controller, shared with others that ran at the same time.',
+    ['controller'],
+    () =>
+      cpu
+        .read()
+        .entries()
+        .map(([controller, seconds]) => [{controller}, seconds]),
+  );
   return {
     loads,
+    cpu,
     reconciles: counter(
       'controller_runtime_reconcile_total',
       'Reconciles by controller and result.',
