@@ -33,6 +33,7 @@ const EXTRAS = {
   rules: [
     {apiGroups: ['traefik.io', 'gateway.networking.k8s.io', 'acme.cert-manager.io'], resources: ['*'], verbs: ['*']},
     {apiGroups: ['cert-manager.io'], resources: ['certificates/status'], verbs: ['patch']},
+    {apiGroups: ['networking.k8s.io'], resources: ['ingresses/status'], verbs: ['patch']},
     {apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['*']},
     {apiGroups: [''], resources: ['endpoints'], verbs: ['*']},
     {apiGroups: [''], resources: ['namespaces'], verbs: ['update', 'patch']},

@@ -12,10 +12,12 @@ import {type Change, describeMove, type Move, type Target} from './plan.ts';
 import type {Known} from './pools.ts';
 import type {Relay} from './relay.ts';
 
-/** Steps that need someone other than the attacker: the owner of a host's DNS, and another tenant. */
+/** Steps that need something other than the attacker's rights: the owner of a host's DNS, another tenant, the edge. */
 export interface Others {
   lose(host: string): Promise<void>;
   gain(): Promise<void>;
+  /** Returns the outcome. */
+  send(seed: number): Promise<string>;
 }
 
 interface Patched {
@@ -91,6 +93,10 @@ export class Attack {
         this.#own.add(`${move.resource.kind} ${move.object.metadata.name}`);
         await client.create(move.resource, move.object);
         return 'created';
+      case 'crowd':
+        return this.#crowd(move.resource, move.object, move.count);
+      case 'send':
+        return this.#others.send(move.seed);
       case 'patch':
         return this.#patch(move.resource, await this.#nth(move.resource, move.nth), move.change);
       case 'delete': {
@@ -125,6 +131,24 @@ export class Attack {
       case 'wait':
         return this.#wait();
     }
+  }
+
+  async #crowd(resource: ResourceType, object: KubeObject, count: number): Promise<string> {
+    let created = 0;
+    let refusal = '';
+    for (let n = 0; n < count; n++) {
+      const name = `${object.metadata.name}-${n}`;
+      this.#own.add(`${resource.kind} ${name}`);
+      await this.#attacker.client.create(resource, {...object, metadata: {...object.metadata, name}}).then(
+        () => created++,
+        ({message}: Error) => {
+          refusal = `, others were refused: ${message.slice(0, 200)}`;
+        },
+      );
+      // The first one shows whether any is allowed.
+      if (created === 0) throw new Error(refusal);
+    }
+    return `${created} created${refusal}`;
   }
 
   async #nth(resource: ResourceType, nth: number): Promise<KubeObject> {

@@ -14,6 +14,7 @@ import {type Attacker, EDGE_CLASS, newAttacker} from '../attacks/attackers.ts';
 import {admin, cluster} from '../world.ts';
 import {Attack} from './attack.ts';
 import {readCatalog, type WritableKind} from './catalog.ts';
+import {Messages} from './messages.ts';
 import {Oracle, type Violation} from './oracle.ts';
 import {planOf, STAY} from './plan.ts';
 import {ISSUER, installGatewayApi, issueBy, restore} from './platform.ts';
@@ -22,7 +23,7 @@ import {Random} from './random.ts';
 import {type Relay, startRelay} from './relay.ts';
 import {setTrap, type Trap} from './trap.ts';
 import {Victims} from './victims.ts';
-import {frequentWrites, measureWork, sum} from './work.ts';
+import {frequentWrites, measureWork, sum, type Work} from './work.ts';
 
 const SEED = process.env.SEED ?? randomBytes(4).toString('hex');
 const ROUNDS = Number(process.env.ROUNDS ?? 5);
@@ -32,12 +33,14 @@ const MINUTE_MS = 60_000;
 
 const OWN_HOSTS = 12;
 const KEY_SECRET = 'acme-key';
-const REST_MS = 20_000;
+const REST_MS = 60_000;
+/** Of one core, for what one namespace costs while nothing of it changes. */
+const MAX_CORE = 0.1;
 /**
  * Limits within REST_MS for a platform at rest: the operator renews leases and watches; nobody else has a reason to
  * write.
  */
-const AT_REST: Rate = {operator: 120, writes: 200};
+const AT_REST: Rate = {operator: 360, writes: 600};
 
 interface Rate {
   readonly operator: number;
@@ -47,6 +50,9 @@ interface Rate {
 let oracle: Oracle;
 let victims: Victims;
 let trap: Trap;
+let messages: Messages;
+/** Cores that each program uses before the first attack. */
+let usual: Work['cpu'];
 /** The same for all attackers. */
 let catalog: WritableKind[] | undefined;
 let log: string[] = [];
@@ -72,10 +78,13 @@ beforeAll(async () => {
   trap = await setTrap(source => oracle.contacted(source, 'an address that an attacker chose'));
   oracle.countOrdersOf(await issueBy(oracle.ca));
   victims = await Victims.settle(oracle, note);
+  messages = await Messages.start(text => oracle.complain('messages', text));
+  usual = coresOf(await rest());
 }, 5 * MINUTE_MS);
 
 afterAll(async () => {
   await trap?.stop();
+  await messages?.stop();
   await oracle?.stop();
   await restore();
   expect(found()).toEqual([]);
@@ -124,7 +133,12 @@ async function attackBy(attacker: Attacker, relay: Relay, round: number, seed: s
   };
   const gain = () => victims.giveAway(attack, attacker);
   const known = await whatIsKnown(attacker, relay, round);
-  const attack: Attack = new Attack(attacker, known, {relay, others: {lose, gain}}, note);
+  const attack: Attack = new Attack(
+    attacker,
+    known,
+    {relay, others: {lose, gain, send: seed => messages.send(seed)}},
+    note,
+  );
   catalog ??= await readCatalog(cluster, attacker);
   const plan = planOf(new Random(seed), catalog, known, MOVES);
   oracle.countOrders(); // from here on
@@ -138,6 +152,7 @@ async function attackBy(attacker: Attacker, relay: Relay, round: number, seed: s
   mustGoLive.set(victims.roaming, victims.takeOver(victims.roaming));
   await Promise.all(mustGoLive.values());
   await attack.rest();
+  messages.rest();
   const {rate, most} = await judgeWork(restarts);
   const {orders, approved} = oracle.countOrders();
   note(`${orders} orders for ${approved} approved requests; ${relay.tokens.length} at the attacker's own server`);
@@ -186,10 +201,7 @@ async function whatIsKnown({self}: Attacker, relay: Relay, round: number): Promi
 }
 
 async function judgeWork(restartsBefore: string): Promise<{rate: Rate; most: string}> {
-  await pause(REST_MS / 2); // lets earlier moves finish
-  const first = await measureWork();
-  await pause(REST_MS); // a rate, not a wait
-  const last = await measureWork();
+  const [first, last] = await rest();
   if (last.restarts !== restartsBefore) oracle.complain('work', `the operator restarted: ${last.restarts}`);
   const writes = frequentWrites(first, last);
   const rate: Rate = {operator: last.operator - first.operator, writes: sum(writes.map(([, count]) => count))};
@@ -198,5 +210,25 @@ async function judgeWork(restartsBefore: string): Promise<{rate: Rate; most: str
     if (rate[what] <= AT_REST[what]) continue;
     oracle.complain('work', `${what}: ${rate[what]} in ${REST_MS / 1000} s at rest (writes: ${most})`);
   }
-  return {rate, most};
+  const cores = coresOf([first, last]);
+  for (const program of ['operator', 'cert-manager'] as const) {
+    const more = cores[program] - usual[program];
+    if (more <= MAX_CORE) continue;
+    const share = `${cores[program].toFixed(2)} cores, ${usual[program].toFixed(2)} without the attacker's namespace`;
+    oracle.complain('work', `${program}: ${share}, for a minute in which nothing of it changed`);
+  }
+  return {rate, most: `${most}; cores ${JSON.stringify(cores)}`};
+}
+
+/** What is done in a minute in which nobody changes anything, once the work before it has ended. */
+async function rest(): Promise<[first: Work, last: Work]> {
+  await pause(REST_MS / 4);
+  const first = await measureWork();
+  await pause(REST_MS); // a rate, not a wait
+  return [first, await measureWork()];
+}
+
+function coresOf([first, last]: readonly [Work, Work]): Work['cpu'] {
+  const cores = (program: keyof Work['cpu']) => ((last.cpu[program] - first.cpu[program]) * 1000) / REST_MS;
+  return {operator: cores('operator'), 'cert-manager': cores('cert-manager')};
 }

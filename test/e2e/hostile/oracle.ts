@@ -25,7 +25,7 @@ import {watchCa} from './watched-ca.ts';
 
 /** One thing that must not happen. */
 export interface Violation {
-  readonly rule: 'edge' | 'certificate' | 'orders' | 'takeover' | 'work' | 'solver' | 'contact';
+  readonly rule: 'edge' | 'certificate' | 'orders' | 'takeover' | 'work' | 'solver' | 'contact' | 'messages';
   readonly text: string;
 }
 

@@ -107,6 +107,8 @@ describe('the generator', () => {
       'remove',
       'point',
       'relay',
+      'crowd',
+      'send',
       'lose',
       'gain',
       'wait',

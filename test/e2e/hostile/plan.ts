@@ -17,6 +17,8 @@ export interface Identifier {
 
 export type Move =
   | {readonly do: 'create'; readonly resource: ResourceType; readonly object: KubeObject}
+  /** The same object so many times, under names with a number. */
+  | {readonly do: 'crowd'; readonly resource: ResourceType; readonly object: KubeObject; readonly count: number}
   /** `nth`: an index into the objects of this kind in the namespace, modulo their number. */
   | {readonly do: 'patch'; readonly resource: ResourceType; readonly nth: number; readonly change: Change}
   | {readonly do: 'delete'; readonly resource: ResourceType; readonly nth: number}
@@ -33,6 +35,8 @@ export type Move =
   | {readonly do: 'lose'; readonly host: string}
   /** The owner of a host of another tenant points it at the attacker. */
   | {readonly do: 'gain'}
+  /** Sends requests to the messages API, which the seed draws. */
+  | {readonly do: 'send'; readonly seed: number}
   /** Waits until cert-manager has finished its work in the namespace, up to a limit. */
   | {readonly do: 'wait'};
 
@@ -53,6 +57,10 @@ const WEIGHT: Readonly<Record<string, number>> = {
 };
 const WEIGHT_OF_KIND: Readonly<Record<string, number>> = {
   ...{Certificate: 45, CertificateRequest: 8, Service: 6, Secret: 4, Pod: 3, NetworkPolicy: 1},
+};
+/** Kinds that an attacker creates in numbers: pods would only fill the test's one node. */
+const IN_CROWDS: Readonly<Record<string, number>> = {
+  ...{APIKey: 6, Secret: 2, Certificate: 2, Project: 2, Domain: 2, Ingress: 1, Service: 1, CertificateRequest: 1},
 };
 /** The average number of moves before the attacker switches to another of its hosts. */
 const MOVES_PER_HOST = 25;
@@ -116,6 +124,8 @@ class Planner {
       [8, () => [this.#relay()]],
       [1, () => this.lose()],
       [4, () => [{do: 'undo'}]],
+      [5, () => [this.#crowd()]],
+      [16, () => [{do: 'send', seed: random.below(2 ** 31)}]],
       [6, () => [{do: 'wait'}]],
     ]);
     return random.chance(1 / MOVES_PER_HOST) ? [...this.#turn(), ...move()] : move();
@@ -149,6 +159,14 @@ class Planner {
     return this.#created(kind, something(kind, draw, this.#name(kind, draw)));
   }
 
+  #crowd(): Move {
+    const weight = ({resource}: WritableKind) => IN_CROWDS[resource.kind] ?? 0;
+    const kind = this.#random.weighted(this.#writable('create').map(each => [weight(each), each] as const));
+    const draw = this.#draw();
+    const object = something(kind, draw, this.#name(kind, draw));
+    return {do: 'crowd', resource: kind.resource, object, count: this.#random.pick([20, 60, 180])};
+  }
+
   #created({resource}: WritableKind, object: KubeObject): Move {
     if (resource.kind === 'Issuer') this.#issuers.unshift(object.metadata.name);
     return {do: 'create', resource, object};
@@ -178,11 +196,10 @@ class Planner {
       {annotations: draw.annotations()},
       {finalizers: [STAY]},
     ]);
-    if (kind.subresources.includes('status') && random.chance(0.3)) {
-      return {
-        subresource: 'status',
-        content: {metadata, status: {conditions: draw.conditions(), url: draw.value('url')}},
-      };
+    if (kind.subresources.length > 0 && random.chance(0.3)) {
+      // What else a subresource can change, its name says, and what belongs there is refused or ignored elsewhere.
+      const status = {conditions: draw.conditions(), url: draw.value('url')};
+      return {subresource: random.pick(kind.subresources), content: {metadata, status}};
     }
     const {metadata: _, ...content} = contentOf(kind, draw);
     return {content: random.chance(0.35) ? {metadata} : content};
@@ -264,15 +281,10 @@ class Planner {
 /** One line for the log. */
 export function describeMove(move: Move): string {
   switch (move.do) {
-    case 'create': {
-      const {apiVersion: _v, kind: _k, metadata, ...content} = move.object;
-      const {name, labels = {}, annotations = {}} = metadata;
-      const extra = {
-        ...(Object.keys(labels).length && {labels}),
-        ...(Object.keys(annotations).length && {annotations}),
-      };
-      return `create ${resourceName(move.resource)} ${name} ${text({...extra, ...content})}`;
-    }
+    case 'create':
+      return `create ${described(move)}`;
+    case 'crowd':
+      return `create ${move.count} times ${described(move)}`;
     case 'patch':
       return `patch ${resourceName(move.resource)} #${move.nth} ${changeText(move.change)}`;
     case 'delete':
@@ -285,11 +297,23 @@ export function describeMove(move: Move): string {
       return `${move.do} ${move.host}`;
     case 'point':
       return `point ${move.host} to ${move.to}${move.server ? ` at ${move.server} only` : ''}`;
+    case 'send':
+      return `send what ${move.seed} draws`;
     case 'relay':
       return `relay answers with ${move.identifier.type} ${move.identifier.value}`;
     default:
       return move.do;
   }
+}
+
+function described({resource, object}: {readonly resource: ResourceType; readonly object: KubeObject}): string {
+  const {apiVersion: _v, kind: _k, metadata, ...content} = object;
+  const {name, labels = {}, annotations = {}} = metadata;
+  const extra = {
+    ...(Object.keys(labels).length && {labels}),
+    ...(Object.keys(annotations).length && {annotations}),
+  };
+  return `${resourceName(resource)} ${name} ${text({...extra, ...content})}`;
 }
 
 function changeText({subresource, content}: Change): string {

@@ -11,6 +11,9 @@ type Skeleton = (draw: Draw) => Content;
 /** The platform's Gateway, if the cluster has one. */
 const GATEWAY = {group: 'gateway.networking.k8s.io', kind: 'Gateway', namespace: 'gateway', name: 'platform'};
 
+/** Nearly as many characters as a Secret may have. */
+const LARGE = 1_000_000;
+
 export const SKELETONS: Readonly<Record<string, Skeleton>> = {
   Ingress: draw => {
     const {random} = draw;
@@ -112,7 +115,7 @@ export const SKELETONS: Readonly<Record<string, Skeleton>> = {
       listeners: [{name: 'http', hostname: draw.host(), port: 80, protocol: 'HTTP'}],
     },
   }),
-  Secret: draw => ({stringData: {key: draw.theme}}),
+  Secret: draw => ({stringData: {key: draw.random.chance(0.2) ? 'x'.repeat(LARGE) : draw.theme}}),
   Project: draw => ({
     spec: {
       service: {name: draw.value('service'), port: 'http'},
@@ -127,7 +130,10 @@ export const SKELETONS: Readonly<Record<string, Skeleton>> = {
     metadata: {name: draw.theme},
     spec: {host: draw.theme, projectRef: {name: 'shop'}, ...(draw.random.chance(0.2) && {redirect: {to: draw.host()}})},
   }),
-  APIKey: () => ({spec: {scopes: ['messages:write']}}),
+  APIKey: draw => {
+    const secretName = draw.random.chance(0.5) && {secretName: draw.value('secret')};
+    return {spec: {scopes: ['messages:write'], ...secretName}};
+  },
   Role: () => ({rules: [{apiGroups: ['nameplate.dev'], resources: ['*'], verbs: ['*']}]}),
   RoleBinding: draw => ({
     roleRef: {apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: draw.value('role')},
