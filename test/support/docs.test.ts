@@ -152,6 +152,33 @@ test('docs/operations.md lists the metrics of Nameplate', () => {
   expect([...new Set(inDocs)].sort()).toEqual([...new Set(inCode)].sort());
 });
 
+interface ValuesSchema {
+  readonly properties?: Readonly<Record<string, ValuesSchema>>;
+}
+
+test('every value of the chart that a document names exists', () => {
+  const schema = JSON.parse(read('charts/nameplate/values.schema.json')) as ValuesSchema;
+  // The chart makes it of `platformKey`; the others are files.
+  const others = /^config\.platform\.keyFile$|\.(?:ts|yaml|db)$/;
+  const lacks = (name: string) => {
+    let section: ValuesSchema | undefined = schema;
+    for (const part of name.split('.')) {
+      if (section === undefined) return true;
+      if (section.properties === undefined) return false; // whatever the user writes
+      section = section.properties[part];
+    }
+    return section === undefined;
+  };
+  const names = DOCUMENTS.filter(path => !/CHANGELOG|decisions/.test(path)).flatMap(path => [
+    ...read(path).matchAll(/`(?<name>[a-zA-Z]+(?:\.[a-zA-Z]+)+)(?:=[^`]*)?`/g),
+  ]);
+  const ofChart = names
+    .map(({groups}) => groups?.name ?? '')
+    .filter(name => schema.properties?.[name.split('.')[0] ?? '']?.properties);
+  expect(ofChart.length).toBeGreaterThan(100);
+  expect([...new Set(ofChart.filter(lacks))].filter(name => !others.test(name))).toEqual([]);
+});
+
 test('the code of each attack in docs/threat-model.md exists', () => {
   const rows = read('docs/threat-model.md').match(/^\| `[\w-]+` \|.*$/gm) ?? [];
   const paths = rows.map(row =>

@@ -1,6 +1,6 @@
 /**
- * Which controller uses the CPU. A program has one thread for all reconciles, which take turns at every await, and nothing
- * tells whose turn it is. So the CPU time of the process is divided equally among the reconciles that run at the time.
+ * Which controller uses the CPU. A program has one thread for all reconciles, which take turns at every await, and
+ * nothing shows whose turn it is. So the CPU time of the process is divided equally among those that run at the time.
  */
 export class CpuShares {
   readonly #usedSeconds: () => number;

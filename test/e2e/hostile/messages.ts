@@ -1,6 +1,6 @@
 /**
- * The messages API under attack, through the edge: requests that are framed in hostile ways, with and without a key, while
- * another account counts its own failures. The edge takes connections to the API from a pool that all its clients share.
+ * The messages API under attack, through the edge: requests in hostile framings, with and without a key, while another
+ * account counts its own failures. The edge takes connections to the API from a pool that all its clients share.
  */
 import {readFile} from 'node:fs/promises';
 import {setTimeout as pause} from 'node:timers/promises';
