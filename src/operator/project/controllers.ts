@@ -62,7 +62,11 @@ export function projectsOfService({places}: Pick<Base, 'places'>, key: string): 
     .map(keyOf);
 }
 
-const CERTIFICATE_REASONS: ReadonlySet<string> = new Set(['CertificateNotReady', 'CertificateExpired', 'RenewalFailing']);
+const CERTIFICATE_REASONS: ReadonlySet<string> = new Set([
+  'CertificateNotReady',
+  'CertificateExpired',
+  'RenewalFailing',
+]);
 
 function awaitsCertificate({status}: DeepReadonly<CachedProject>): boolean {
   return CERTIFICATE_REASONS.has(findCondition(status?.conditions, 'Ready')?.reason ?? '');
