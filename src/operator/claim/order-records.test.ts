@@ -14,7 +14,7 @@ import {
   nextAttemptAtMs,
   placed,
   placedOrder,
-  refused,
+  refusedForNow,
   retryDueMs,
   withoutDelay,
 } from './order-records.ts';
@@ -135,13 +135,13 @@ test('an order that the CA has forgotten is abandoned: the next one is charged',
 
 test('a refusal is shown, once, until the order is placed or issued', () => {
   const {retryAt: _, ...problem} = PROBLEM;
-  const spec = refused(OPEN, problem) ?? HELD;
+  const spec = refusedForNow(OPEN, problem) ?? HELD;
   expect(spec).toEqual({...OPEN, issuance: {...OPEN.issuance, problem}});
   expect(lastProblem(claimOf(spec), 'ca')).toEqual(problem);
   expect(lastProblem(claimOf(spec), 'other')).toBeUndefined();
   expect(lastProblem(claimOf({...spec, ...MOVED}), 'ca')).toBeUndefined();
-  expect(refused(spec, {...problem, at: timestamp(NOW + HOUR)})).toBeUndefined();
-  expect(refused(spec, {...problem, detail: 'another'})?.issuance?.problem?.detail).toBe('another');
+  expect(refusedForNow(spec, {...problem, at: timestamp(NOW + HOUR)})).toBeUndefined();
+  expect(refusedForNow(spec, {...problem, detail: 'another'})?.issuance?.problem?.detail).toBe('another');
   expect(placed(spec, 'https://ca.test/order/1', undefined).issuance).not.toHaveProperty('problem');
   expect(issued(spec, 'https://ca.test/order/1', undefined).issuance).not.toHaveProperty('problem');
 });

@@ -74,7 +74,7 @@ export function placed(spec: Spec, order: string, authorization: string | undefi
 }
 
 /** The CA has refused a request for the order, which is tried again. Undefined if the record says so already. */
-export function refused(spec: Spec, problem: NonNullable<Issuance['problem']>): DomainClaimSpec | undefined {
+export function refusedForNow(spec: Spec, problem: NonNullable<Issuance['problem']>): DomainClaimSpec | undefined {
   const {type, detail} = spec.issuance?.problem ?? {};
   return type === problem.type && detail === problem.detail ? undefined : withIssuance(spec, {problem});
 }

@@ -25,7 +25,7 @@ import {
   nextAttemptAtMs,
   placed,
   placedOrder,
-  refused,
+  refusedForNow,
 } from '../claim/order-records.ts';
 import {limitsOf} from '../claim/order-windows.ts';
 import {requestedHost} from '../kinds/certificate-request.ts';
@@ -420,7 +420,7 @@ async function onProblem(
   }
   attempt.heldUntilMs = clock.monotonic() + ms;
   const [at, next] = [timestamp(clock.now()), timestamp(clock.now() + ms)];
-  const shown = refused(claim.spec, {at, type: problem.type, detail: problem.detail || problem.type});
+  const shown = refusedForNow(claim.spec, {at, type: problem.type, detail: problem.detail || problem.type});
   if (shown) await record(context, claim, shown); // the Domain shows it
   await pend(context, request, `${problem.type}: ${problem.detail} Nameplate will retry at ${next}.`);
   return after(ms);
