@@ -61,6 +61,8 @@ export interface ApiServer {
 export interface ApiServerOptions {
   /** Folders of CRDs to install before the controllers start. */
   crds?: readonly string[];
+  /** Of kube-apiserver; its Services have addresses of the same family. Default: 127.0.0.1. */
+  address?: string;
   /** Further flags of kube-apiserver. */
   flags?: readonly string[];
   log?: (line: string) => void;
@@ -93,7 +95,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     return child;
   };
   try {
-    const plane = await planeOf(folder);
+    const plane = await planeOf(folder, options.address);
     const server = await startServer(plane, start, options.flags ?? []);
     const kubeconfig = join(folder, 'kubeconfig');
     await writeKubeconfig(kubeconfig, plane, plane.token);
@@ -114,9 +116,8 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   }
 }
 
-async function planeOf(folder: string): Promise<ControlPlane> {
+async function planeOf(folder: string, address = '127.0.0.1'): Promise<ControlPlane> {
   const [port = 0, clientPort = 0, peerPort = 0] = await freePorts(3);
-  const address = '127.0.0.1';
   const token = randomBytes(24).toString('hex');
   const plane = {folder, bind: address, address, port, etcd: {clientPort, peerPort}, token};
   await writeSecrets(plane);

@@ -2,6 +2,7 @@ import {generateKeyPairSync} from 'node:crypto';
 import {existsSync} from 'node:fs';
 import {readFile, writeFile} from 'node:fs/promises';
 import {request} from 'node:https';
+import {isIP} from 'node:net';
 import {join} from 'node:path';
 
 /**
@@ -20,9 +21,10 @@ export interface ControlPlane {
 }
 
 export const SERVICE_NETWORK = '10.96.0.0/16';
+const SERVICE_NETWORK_IPV6 = 'fd10:96::/112';
 
 export function serverUrl(plane: ControlPlane): string {
-  return `https://${plane.address}:${plane.port}`;
+  return `https://${isIP(plane.address) === 6 ? `[${plane.address}]` : plane.address}:${plane.port}`;
 }
 
 /** kube-apiserver creates a certificate and its CA at its first start; the file contains both. */
@@ -49,7 +51,7 @@ export function apiServerFlags(plane: ControlPlane): string[] {
     `--bind-address=${plane.bind}`,
     `--advertise-address=${plane.address}`,
     `--secure-port=${plane.port}`,
-    `--service-cluster-ip-range=${SERVICE_NETWORK}`,
+    `--service-cluster-ip-range=${isIP(plane.address) === 6 ? SERVICE_NETWORK_IPV6 : SERVICE_NETWORK}`,
     `--service-account-key-file=${join(plane.folder, 'service-account.key')}`,
     `--service-account-signing-key-file=${join(plane.folder, 'service-account.key')}`,
     '--service-account-issuer=https://kubernetes.default.svc',

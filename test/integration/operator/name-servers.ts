@@ -7,6 +7,7 @@
 import {Resolver} from 'node:dns/promises';
 import {mkdir, rename, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
+import {formatEndpoint} from '../../../src/dns/wire/addresses.ts';
 import {failOnExit, startChild} from '../../cluster/children.ts';
 import {freePorts} from '../../cluster/free-ports.ts';
 import {ensurePrograms} from '../../cluster/programs.ts';
@@ -35,19 +36,22 @@ export interface NameServers {
 
 const TTL = 1;
 
-export async function startNameServers(parent: string): Promise<NameServers> {
+/** `address`: of both. */
+export async function startNameServers(parent: string, address = '127.0.0.1'): Promise<NameServers> {
   const folder = join(parent, 'zones');
   const [one = 0, two = 0] = await freePorts(2);
   const ports = {one, two};
   for (const server of SERVERS) await mkdir(join(folder, server), {recursive: true});
   await writeFile(
     join(folder, 'Corefile'),
-    SERVERS.map(server => block(ports[server], join(folder, server))).join('\n'),
+    SERVERS.map(server => block(address, ports[server], join(folder, server))).join('\n'),
   );
   const {path} = await ensurePrograms(['coredns']);
   const log = join(parent, 'coredns.log');
   const child = startChild('coredns', [path('coredns'), '-conf', join(folder, 'Corefile')], {log});
   const zones = new Map<string, Zone>();
+  const [first, second] = [one, two].map(port => formatEndpoint({address, port}));
+  const addresses = {one: first ?? '', two: second ?? ''};
   const of = (name: string) => {
     const fitting = [...zones.keys()].filter(zone => name === zone || name.endsWith(`.${zone}`));
     const found = zones.get(fitting.sort((a, b) => b.length - a.length)[0] ?? '');
@@ -55,13 +59,13 @@ export async function startNameServers(parent: string): Promise<NameServers> {
     return found;
   };
   const addZone = async (name: string) => {
-    const zone = zones.get(name) ?? new Zone(name, folder, ports);
+    const zone = zones.get(name) ?? new Zone(name, folder, addresses);
     zones.set(name, zone);
     await zone.edit(SERVERS, () => []);
   };
   await Promise.race([addZone('test'), failOnExit(child, log)]);
   return {
-    addresses: SERVERS.map(server => `127.0.0.1:${ports[server]}`),
+    addresses: Object.values(addresses),
     addZone,
     silence: () => process.kill(child.pid, 'SIGSTOP'),
     speak: () => process.kill(child.pid, 'SIGCONT'),
@@ -83,16 +87,16 @@ export async function startNameServers(parent: string): Promise<NameServers> {
 class Zone {
   readonly #name: string;
   readonly #folder: string;
-  readonly #ports: Readonly<Record<NameServerName, number>>;
+  readonly #addresses: Readonly<Record<NameServerName, string>>;
   readonly #records: Record<NameServerName, readonly ZoneRecord[]> = {one: [], two: []};
   #serial = Math.floor(Date.now() / 1000);
   /** Edits go one after another. One that fails does not fail the next. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(name: string, folder: string, ports: Readonly<Record<NameServerName, number>>) {
+  constructor(name: string, folder: string, addresses: Readonly<Record<NameServerName, string>>) {
     this.#name = name;
     this.#folder = folder;
-    this.#ports = ports;
+    this.#addresses = addresses;
   }
 
   edit(
@@ -125,16 +129,16 @@ class Zone {
 
   async #served(server: NameServerName, serial: number): Promise<void> {
     const resolver = new Resolver({timeout: 1_000, tries: 1});
-    resolver.setServers([`127.0.0.1:${this.#ports[server]}`]);
+    resolver.setServers([this.#addresses[server]]);
     const ask = async () => (await resolver.resolveSoa(this.#name)).serial === serial;
     await until(`name server ${server} serves ${this.#name}`, ask, {intervalMs: 25});
   }
 }
 
 /** Answers like a recursive resolver: recursion available, not authoritative. */
-function block(port: number, folder: string): string {
+function block(address: string, port: number, folder: string): string {
   return `.:${port} {
-  bind 127.0.0.1
+  bind ${address}
   header {
     response set ra
     response clear aa

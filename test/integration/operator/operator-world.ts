@@ -93,6 +93,8 @@ export interface OperatorWorldOptions {
   readonly operatorApproves?: boolean;
   /** The operator only reports what it would decide; something else approves. */
   readonly dryRun?: boolean;
+  /** Of the API server and the resolvers. Default: 127.0.0.1. */
+  readonly address?: string;
   /** For thousands of domains: the history keeps only the newest versions, and the client waits for a busy server. */
   readonly atScale?: boolean;
   /** Node's flags and the operator's file. Default: the source. */
@@ -105,12 +107,12 @@ interface Approval {
 }
 
 export async function startOperatorWorld(options: OperatorWorldOptions = {}): Promise<OperatorWorld> {
-  const {operatorApproves = false, dryRun = false, atScale = false, program} = options;
+  const {operatorApproves = false, dryRun = false, atScale = false, program, address = '127.0.0.1'} = options;
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-operator-'));
   const programs = await ensurePrograms(['traefik', HELM, 'certmanager', 'coredns']);
   const {audit, flags} = await Audit.prepare(folder, OPERATOR_USER, atScale ? [CERT_MANAGER_USER] : []);
   const crds = [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')];
-  const [api, dns] = await Promise.all([startApiServer({crds, flags}), startNameServers(folder)]);
+  const [api, dns] = await Promise.all([startApiServer({crds, flags, address}), startNameServers(folder, address)]);
   await api.kubectl('create', 'namespace', RELEASE.namespace);
   await api.apply(await renderRbac(programs.path('helm'), {enabled: operatorApproves || dryRun, dryRun}));
   const kubeconfig = await api.kubeconfigFor(RELEASE.namespace, RELEASE.name);

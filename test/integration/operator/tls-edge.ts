@@ -4,6 +4,7 @@
 import type {AddressInfo, Socket} from 'node:net';
 import {createSecureContext, createServer, type SecureContext} from 'node:tls';
 import {ANNOTATION} from '../../../src/api/names.ts';
+import {formatEndpoint} from '../../../src/dns/wire/addresses.ts';
 import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {DEFAULT_REDIRECT_STATUS} from '../../../src/operator/kinds/project-hosts.ts';
@@ -17,7 +18,10 @@ export interface TlsEdge {
   stop(): Promise<void>;
 }
 
-export async function startTlsEdge({client, history}: Pick<OperatorWorld, 'client' | 'history'>): Promise<TlsEdge> {
+export async function startTlsEdge(
+  {client, history}: Pick<OperatorWorld, 'client' | 'history'>,
+  host = '127.0.0.1',
+): Promise<TlsEdge> {
   const visits = new Map<string, number>();
   const sockets = new Set<Socket>();
   /** The key of a host's objects, in the namespace that holds it. */
@@ -51,9 +55,9 @@ export async function startTlsEdge({client, history}: Pick<OperatorWorld, 'clien
   server.on('secureConnection', socket => {
     socket.on('error', () => undefined).once('data', () => socket.end(redirect(String(socket.servername))));
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>(resolve => server.listen(0, host, resolve));
   return {
-    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address: formatEndpoint({address: host, port: (server.address() as AddressInfo).port}),
     visits: host => visits.get(host) ?? 0,
     stop: async () => {
       for (const socket of sockets) socket.destroy();
