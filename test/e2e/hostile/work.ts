@@ -9,8 +9,8 @@ export interface Work {
   readonly operator: number;
   /** Everyone's writes to routes, certificates, and Nameplate's own kinds, by verb and resource. */
   readonly writes: ReadonlyMap<string, number>;
-  /** CPU time in seconds of the programs that act on what tenants write. */
-  readonly cpu: Readonly<Record<'operator' | 'cert-manager', number>>;
+  /** CPU time of all replicas of the operator. */
+  readonly cpuSeconds: number;
   /** Restarts of the operator's containers, by pod. */
   readonly restarts: string;
 }
@@ -20,7 +20,6 @@ interface RunningPod extends Pod {
 }
 
 const PORT = 8080;
-const CERT_MANAGER_PORT = 9402;
 const GROUPS = ['networking.k8s.io', 'cert-manager.io', 'acme.cert-manager.io', 'nameplate.dev'];
 const WRITES = ['POST', 'PUT', 'PATCH', 'APPLY', 'DELETE'];
 
@@ -28,14 +27,9 @@ const WRITES = ['POST', 'PUT', 'PATCH', 'APPLY', 'DELETE'];
 export async function measureWork(): Promise<Work> {
   const labelSelector = `app.kubernetes.io/name=${RELEASE.name},app.kubernetes.io/component!=messages`;
   const pods: RunningPod[] = await listAll(admin, POD, {namespace: RELEASE.namespace, labelSelector});
-  const metrics = await Promise.all(pods.map(pod => metricsOf(pod, PORT)));
+  const metrics = await Promise.all(pods.map(metricsOf));
   const operator = metrics.map(text => sum(valuesOf(text, 'rest_client_requests_total')));
-  const certManager: RunningPod[] = await listAll(admin, POD, {
-    namespace: 'cert-manager',
-    labelSelector: 'app.kubernetes.io/component=controller',
-  });
-  const ofCertManager = await Promise.all(certManager.map(pod => metricsOf(pod, CERT_MANAGER_PORT)));
-  const cpuOf = (texts: readonly string[]) => sum(texts.flatMap(text => valuesOf(text, 'process_cpu_seconds_total')));
+  const cpuSeconds = sum(metrics.flatMap(text => valuesOf(text, 'process_cpu_seconds_total')));
   const restarts = pods.map(({metadata, status}) => `${metadata.uid} ${status?.containerStatuses?.[0]?.restartCount}`);
   const samples = parse(await cluster.kubectl('get', '--raw', '/metrics'), 'apiserver_request_total');
   const written = samples.filter(
@@ -47,8 +41,7 @@ export async function measureWork(): Promise<Work> {
     const what = [labels.verb, labels.resource, labels.subresource].filter(Boolean).join(' ');
     writes.set(what, (writes.get(what) ?? 0) + value);
   }
-  const cpu = {operator: cpuOf(metrics), 'cert-manager': cpuOf(ofCertManager)};
-  return {operator: sum(operator), writes, cpu, restarts: restarts.sort().join(', ')};
+  return {operator: sum(operator), writes, cpuSeconds, restarts: restarts.sort().join(', ')};
 }
 
 /** The writes between two measurements, the most frequent first. */
@@ -57,8 +50,8 @@ export function frequentWrites(first: Work, last: Work): [what: string, count: n
   return all.filter(([, count]) => count > 0).sort(([, a], [, b]) => b - a);
 }
 
-async function metricsOf({status}: RunningPod, port: number): Promise<string> {
-  const response = await fetch(`http://${status?.podIP}:${port}/metrics`);
+async function metricsOf({status}: RunningPod): Promise<string> {
+  const response = await fetch(`http://${status?.podIP}:${PORT}/metrics`);
   return await response.text();
 }
 
