@@ -23,7 +23,7 @@ const WALKS: readonly Walk[] = [
   },
   {
     name: 'a POST /messages on SQLite',
-    from: ['http/server', 'http/app', 'store/sqlite-thread/sqlite-store', 'store/sqlite/worker'].map(
+    from: ['http/server', 'http/app', 'store/sqlite/sqlite-store', 'store/sqlite/worker'].map(
       file => `src/messages/${file}.ts`,
     ),
     within: ['src/messages/'],

@@ -15,8 +15,7 @@ import {digestOf} from '../../src/apikey/format.ts';
 import {createKeyTable} from '../../src/apikey/key-table.ts';
 import {parseConfig} from '../../src/config/load-config.ts';
 import {Holdings} from '../../src/messages/access/holdings.ts';
-import {AccountLimiter} from '../../src/messages/access/limiter.ts';
-import {shareLimits} from '../../src/messages/access/shared-limits.ts';
+import {AccountLimiter, shareLimits} from '../../src/messages/access/limiter.ts';
 import {Strangers} from '../../src/messages/access/strangers.ts';
 import type {MessagesConfig} from '../../src/messages/config.ts';
 import {messagesConfigDefinition} from '../../src/messages/config-schema.ts';
@@ -27,14 +26,13 @@ import {requestMetrics, storeMetrics} from '../../src/messages/metrics.ts';
 import {holdLimits} from '../../src/messages/service.ts';
 import {MessageIds} from '../../src/messages/store/message-id.ts';
 import type {SessionOptions} from '../../src/messages/store/postgres/session/session.ts';
-import {Engine} from '../../src/messages/store/sqlite/engine.ts';
-import type {BatchResult} from '../../src/messages/store/sqlite/thread-messages.ts';
-import type {EngineThread} from '../../src/messages/store/sqlite-thread/engine-thread.ts';
+import {type BatchResult, Engine} from '../../src/messages/store/sqlite/engine.ts';
 import {
+  type EngineThread,
   openSqliteStore,
   SqliteStore,
   type SqliteStoreOptions,
-} from '../../src/messages/store/sqlite-thread/sqlite-store.ts';
+} from '../../src/messages/store/sqlite/sqlite-store.ts';
 import type {AppendOutcome, MessageStore, StoreRules} from '../../src/messages/store/store.ts';
 import {systemClock} from '../../src/time/clock.ts';
 import {ACCOUNTS, type Kind, keyOf, POSTGRES, type PostgresKind} from './kinds.ts';
@@ -123,7 +121,7 @@ function noStore(wait: () => Promise<void>): MessageStore {
     const now = Date.now();
     return {kind: 'appended', id: ids.next(now), createdAt: now};
   };
-  return {append} as unknown as MessageStore;
+  return {perform: append} as unknown as MessageStore;
 }
 
 /** What both layers do for each request beyond HTTP. */
@@ -133,7 +131,7 @@ function checks({isShared = false} = {}) {
     return {account: name, keyId: name, sha256, scopes: ['messages:write']} as const;
   });
   const limiter = new AccountLimiter(unlimited, {isShared});
-  const holdings = new Holdings(holdLimits(config.limits));
+  const holdings = new Holdings(holdLimits(config.limits), systemClock);
   const authenticator = createKeyTable({keys});
   return {authenticator, limiter, holdings, metrics: requestMetrics(registry, holdings), clock: systemClock, logger};
 }
@@ -148,14 +146,15 @@ async function serveStore(store: MessageStore): Promise<number> {
   const common = checks({isShared: store.spend !== undefined});
   const {limiter, clock} = common;
   if (store.spend) shareLimits({limiter, exchange: store.spend, clock}, new AbortController().signal).catch(fail);
+  const strangers = new Strangers(config.limits.strangers);
   const app = createApp({
     ...common,
-    strangers: new Strangers(config.limits.strangers),
+    strangers,
     handlers,
     bodyBytes,
     description: {},
   });
-  return (await startApiServer(config.server, app, '127.0.0.1')).port;
+  return (await startApiServer(config.server, app, strangers, '127.0.0.1')).port;
 }
 
 const string = {type: 'string'};
@@ -195,8 +194,8 @@ async function serveFastifyWithChecks(wait: () => Promise<void>): Promise<number
     const length = Number(request.headers['content-length']);
     if (
       typeof hold === 'string' ||
-      !limiter.take(principal.account, start).ok ||
-      !limiter.takeBytes(principal.account, length, start).ok ||
+      limiter.take(principal.account, start) ||
+      limiter.takeBytes(principal.account, length, start) ||
       hold.grow(length)
     ) {
       return reply.code(429).send();

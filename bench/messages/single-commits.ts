@@ -1,8 +1,7 @@
 /** A database thread without group commit: each operation is a separate transaction. */
 import {parentPort, workerData} from 'node:worker_threads';
-import type {Chunk} from '../../src/messages/store/queue/operations.ts';
-import {Engine} from '../../src/messages/store/sqlite/engine.ts';
-import type {EngineOptions} from '../../src/messages/store/sqlite/thread-messages.ts';
+import {Engine, type EngineOptions} from '../../src/messages/store/sqlite/engine.ts';
+import type {Chunk} from '../../src/messages/store/store.ts';
 
 const engine = new Engine(workerData as EngineOptions);
 parentPort?.on('message', ({operations, now}: Chunk) => {

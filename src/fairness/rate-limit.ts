@@ -26,6 +26,13 @@ export class RateLimit {
     if (this.#fullAt.size > KEPT + 2 * this.#keptAfterDrop) this.#drop(now);
   }
 
+  /** Takes each of these if all are allowed now; otherwise nothing. Returns how long to wait until they are. */
+  take(costs: readonly (readonly [key: string, ms: number])[], now: number): number {
+    const waitMs = Math.max(...costs.map(([key, ms]) => this.waitMs(key, ms, now)));
+    if (waitMs === 0) for (const [key, ms] of costs) this.spend(key, ms, now);
+    return waitMs;
+  }
+
   /** Takes it for later. Returns when: the wait, at most `mostMs`. If it would be longer, it takes nothing. */
   reserve(key: string, ms: number, now: number, mostMs: number): number {
     const waitMs = this.waitMs(key, ms, now);

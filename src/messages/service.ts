@@ -6,8 +6,7 @@ import type {Authenticator} from '../apikey/authenticator.ts';
 import type {HealthCheck} from '../operations/operations-server.ts';
 import type {Clock} from '../time/clock.ts';
 import {Holdings, type HoldLimits} from './access/holdings.ts';
-import {AccountLimiter} from './access/limiter.ts';
-import {shareLimits} from './access/shared-limits.ts';
+import {AccountLimiter, shareLimits} from './access/limiter.ts';
 import {Strangers} from './access/strangers.ts';
 import type {LimitsConfig, MessagesConfig, PostgresConfig, StoreConfig} from './config.ts';
 import {createApp} from './http/app.ts';
@@ -19,7 +18,7 @@ import {requestMetrics, storeMetrics, type WatchedStore} from './metrics.ts';
 import {PostgresStore} from './store/postgres/postgres-store.ts';
 import type {SessionOptions} from './store/postgres/session/session.ts';
 import {PROMISES} from './store/postgres/session/settings.ts';
-import {openSqliteStore} from './store/sqlite-thread/sqlite-store.ts';
+import {openSqliteStore} from './store/sqlite/sqlite-store.ts';
 import type {MessageStore, StoreRules} from './store/store.ts';
 
 export interface ServiceOptions {
@@ -54,21 +53,22 @@ export async function startMessagesService(options: ServiceOptions): Promise<Mes
   const store = await openStore(options);
   const {account, bodyBytes} = config.limits;
   const limiter = new AccountLimiter(account, {isShared: store.spend !== undefined});
-  const holdings = new Holdings(holdLimits(config.limits));
+  const holdings = new Holdings(holdLimits(config.limits), clock);
   const metrics = requestMetrics(registry, holdings);
+  const strangers = new Strangers(config.limits.strangers);
   const app = createApp({
     authenticator,
     handlers: createHandlers({store, bodyBytes, onAccepted: metrics.accepted}),
     holdings,
     limiter,
-    strangers: new Strangers(config.limits.strangers),
+    strangers,
     clock,
     bodyBytes,
     description: describeApi({bodyBytes, maxAttempts: config.queue.maxAttempts}),
     metrics,
     logger,
   });
-  const server = await startApiServer(config.server, app).catch(async (error: unknown) => {
+  const server = await startApiServer(config.server, app, strangers).catch(async (error: unknown) => {
     await store.close();
     throw error;
   });

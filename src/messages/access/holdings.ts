@@ -1,5 +1,7 @@
-/** The resources that requests in progress hold: limited in total and per account. */
+/** What requests in progress hold, and how they wait for it: limited in total and per account. */
+
 import {isFairShare} from '../../fairness/fair-queue.ts';
+import type {Clock} from '../../time/clock.ts';
 
 export interface HoldLimits {
   /** Limit for all accounts together. */
@@ -13,38 +15,59 @@ export interface HoldLimits {
 /** Whose limit was reached. */
 export type Bound = 'account' | 'total';
 
+/** The cost of an account's turn. */
+interface Taken {
+  /** How long it has kept the event loop busy. */
+  readonly busyMs: number;
+  /** How long the bytes take at the account's whole average rate. */
+  readonly rateMs: number;
+}
+
 interface Waiter {
   readonly bytes: number;
-  readonly grant: () => void;
+  readonly begin: () => void;
 }
 
 interface Account {
   readonly name: string;
   requests: number;
   bytes: number;
-  readonly waiting: Waiter[];
-}
-
-/** One request's share. Release every hold exactly once, when its response was sent or its client is gone. */
-export interface Hold {
-  /** Takes this many more bytes, or takes nothing and returns the limit that prevents it. */
-  grow(bytes: number): Bound | undefined;
-  /**
-   * Takes this many bytes as soon as there is room. Accounts are served in turn. The hold must be empty, and the
-   * bytes at most what an account may hold; otherwise, waiting holds could deadlock. If the signal is aborted first,
-   * takes nothing and returns the limit that prevented it.
-   */
-  room(bytes: number, patience: () => AbortSignal): Promise<Bound | undefined>;
-  /** Changes the hold to this many bytes. */
-  keep(bytes: number): void;
-  release(): void;
+  /** First in, first out. */
+  readonly waitingForRoom: Set<Waiter>;
+  readonly waitingForTurn: Set<Waiter>;
+  /** One of its requests has the turn, or the account pauses after it. */
+  isBusy: boolean;
 }
 
 /** Accounts without requests are dropped once there are more of them than of the others, and more than this. */
 const IDLE_ACCOUNTS = 1024;
+/**
+ * How long a request waits at most: longer than the default time limits for bodies to arrive and for responses to be
+ * read, which make room in the end.
+ */
+const WAIT_MS = 60_000;
+/** Why a wait is over; Node would create an exception for each. */
+const OVER = 'over';
+/** An account pauses this many times as long as its last turn kept the event loop busy. */
+const PAUSE_FACTOR = 4;
+/** With more work waiting, an account takes its average rate divided by this, in each process. */
+const RATE_FACTOR = 2;
+
+/** A request has waited for too long, or its client has left. */
+export class WaitError extends Error {
+  override readonly name = 'WaitError';
+  /** What it has waited for; undefined if its client has left. */
+  readonly bound: Bound | undefined;
+
+  constructor(bound: Bound | undefined) {
+    super('The request has waited for too long, or its client has left.');
+    this.bound = bound;
+  }
+}
 
 export class Holdings {
   readonly #limits: HoldLimits;
+  readonly #clock: Pick<Clock, 'sleep'>;
   /**
    * Includes accounts that hold nothing now, because a Map that changed with every request would keep the requests; see
    * app.ts.
@@ -56,8 +79,9 @@ export class Holdings {
   #bytes = 0;
   #requests = 0;
 
-  constructor(limits: HoldLimits) {
+  constructor(limits: HoldLimits, clock: Pick<Clock, 'sleep'>) {
     this.#limits = limits;
+    this.#clock = clock;
   }
 
   /** Bytes that all accounts hold now. */
@@ -81,7 +105,7 @@ export class Holdings {
     if (account.requests === 0) this.#busyAccounts += 1;
     account.requests += 1;
     this.#requests += 1;
-    return new Held(this, account);
+    return new Hold(this, account, this.#clock);
   }
 
   /** An account that holds something can itself make room, so the limit is reported as its own. */
@@ -92,30 +116,16 @@ export class Holdings {
     return held > 0 || bytes > accountBytes ? 'account' : 'total';
   }
 
+  /** Negative bytes are given back. */
   take(account: Account, bytes: number): void {
     account.bytes += bytes;
     this.#bytes += bytes;
+    if (bytes < 0) this.grant();
   }
 
-  wait(account: Account, waiter: Waiter): void {
-    account.waiting.push(waiter);
+  /** A request of the account waits for room. */
+  enqueue(account: Account): void {
     this.#queue.add(account);
-  }
-
-  /** Ends a wait. If it was unsuccessful, returns the limit that prevented it. */
-  giveUp(account: Account, waiter: Waiter): Bound | undefined {
-    const place = account.waiting.indexOf(waiter);
-    if (place === -1) return undefined;
-    account.waiting.splice(place, 1);
-    const bound = this.boundOf(account, waiter.bytes) ?? 'account';
-    if (account.waiting.length === 0) this.#queue.delete(account);
-    this.#grant(); // It may have kept smaller requests waiting.
-    return bound;
-  }
-
-  giveBack(account: Account, bytes: number): void {
-    this.take(account, -bytes);
-    if (this.#queue.size > 0) this.#grant();
   }
 
   leave(account: Account): void {
@@ -124,77 +134,161 @@ export class Holdings {
     if (account.requests === 0) this.#busyAccounts -= 1;
   }
 
+  /** Call this when one that waited for room has given up, too: it may have kept smaller requests waiting. */
+  grant(): void {
+    for (const account of this.#queue) {
+      const {waitingForRoom: line} = account;
+      const [waiter] = line;
+      const bound = waiter && this.boundOf(account, waiter.bytes);
+      if (bound === 'total') return; // No overtaking, or a large response could wait forever.
+      if (bound === 'account') continue;
+      this.#queue.delete(account);
+      if (waiter) line.delete(waiter);
+      if (line.size > 0) this.#queue.add(account); // Back to the end of the queue.
+      waiter?.begin();
+    }
+  }
+
   #add(name: string): Account {
     const idle = this.#accounts.size - this.#busyAccounts;
     if (idle > Math.max(IDLE_ACCOUNTS, this.#busyAccounts)) {
       for (const {name, requests} of this.#accounts.values()) if (requests === 0) this.#accounts.delete(name);
     }
-    const account = {name, requests: 0, bytes: 0, waiting: []};
+    const waiting = {waitingForRoom: new Set<Waiter>(), waitingForTurn: new Set<Waiter>()};
+    const account = {name, requests: 0, bytes: 0, ...waiting, isBusy: false};
     this.#accounts.set(name, account);
     return account;
   }
-
-  #grant(): void {
-    for (const account of this.#queue) {
-      const [waiter] = account.waiting;
-      const bound = waiter && this.boundOf(account, waiter.bytes);
-      if (bound === 'total') return; // No overtaking, or a large response could wait forever.
-      if (bound === 'account') continue;
-      account.waiting.shift();
-      this.#queue.delete(account);
-      if (account.waiting.length > 0) this.#queue.add(account); // Back to the end of the queue.
-      waiter?.grant();
-    }
-  }
 }
 
-class Held implements Hold {
+/**
+ * One request's share, and how it waits for more. An unsuccessful wait rejects with a WaitError. Release every hold
+ * exactly once, when its response was sent or its client is gone.
+ */
+export class Hold {
   readonly #holdings: Holdings;
   readonly #account: Account;
+  readonly #clock: Pick<Clock, 'sleep'>;
   #bytes = 0;
+  #patience: AbortController | undefined;
+  #hasTurn = false;
+  #hasLeft = false;
 
-  constructor(holdings: Holdings, account: Account) {
+  constructor(holdings: Holdings, account: Account, clock: Pick<Clock, 'sleep'>) {
     this.#holdings = holdings;
     this.#account = account;
+    this.#clock = clock;
   }
 
+  /** Takes this many more bytes, or takes nothing and returns the limit that prevents it. */
   grow(bytes: number): Bound | undefined {
     const bound = this.#holdings.boundOf(this.#account, bytes);
     if (bound === undefined) this.#take(bytes);
     return bound;
   }
 
-  room(bytes: number, patience: () => AbortSignal): Promise<Bound | undefined> {
-    if (this.#account.waiting.length === 0 && this.grow(bytes) === undefined) return Promise.resolve(undefined);
-    return new Promise(resolve => {
-      const grant = () => {
-        this.#take(bytes);
-        resolve(undefined);
-      };
-      const waiter = {bytes, grant};
-      const giveUp = () => resolve(this.#holdings.giveUp(this.#account, waiter));
-      this.#holdings.wait(this.#account, waiter);
-      const signal = patience();
-      if (signal.aborted) giveUp();
-      else signal.addEventListener('abort', giveUp);
-    });
+  /** Changes the hold to this many bytes. */
+  keep(bytes: number): void {
+    const more = bytes - this.#bytes;
+    if (more !== 0) this.#take(more);
   }
 
-  keep(bytes: number): void {
-    const surplus = this.#bytes - bytes;
-    if (surplus === 0) return;
-    this.#bytes = bytes;
-    this.#holdings.giveBack(this.#account, surplus);
+  /**
+   * Waits for room for a response of at most this many bytes, no more than an account may hold. Accounts are served in
+   * turn. The body has been read, so the request no longer holds it; otherwise, waiting holds could deadlock.
+   */
+  async room(bytes: number): Promise<void> {
+    this.keep(0);
+    const {waitingForRoom: line} = this.#account;
+    if (line.size === 0 && this.grow(bytes) === undefined) return;
+    this.#holdings.enqueue(this.#account);
+    await this.#wait(line, bytes, () => this.#take(bytes));
+  }
+
+  /**
+   * Waits for the account's turn at work that keeps the event loop busy, which ends with `end`. An account has one turn
+   * at a time, and pauses after it if it has more work waiting, so that it never takes more than a part of the loop. It
+   * also takes no more than half of its average rate then, because most of the cost of a long response comes later:
+   * garbage, and copies in the kernel. An account without more work does not pause: its next turn comes only after it
+   * has received a response.
+   */
+  async turn(): Promise<void> {
+    if (this.#hasTurn) return;
+    const account = this.#account;
+    if (account.isBusy) await this.#wait(account.waitingForTurn, 0);
+    account.isBusy = true;
+    this.#hasTurn = true;
+  }
+
+  /** From now on, the request waits for at most this long. */
+  limit(ms: number): void {
+    const patience = this.#patienceOf();
+    this.#clock.sleep(ms, patience.signal).then(
+      () => patience.abort(OVER),
+      () => undefined,
+    );
+  }
+
+  /** The client has left. */
+  abandon(): void {
+    this.#hasLeft = true;
+    this.#patience?.abort(OVER);
+  }
+
+  /** The response was sent, or there is none. `taken`: the cost of a long one; without it, the account does not pause. */
+  end(taken: Taken = {busyMs: 0, rateMs: 0}): void {
+    this.#patience?.abort(OVER);
+    if (this.#hasTurn) void this.#endTurn(taken);
   }
 
   release(): void {
     this.#holdings.leave(this.#account);
-    this.#holdings.giveBack(this.#account, this.#bytes);
-    this.#bytes = 0;
+    this.keep(0);
+  }
+
+  async #endTurn({busyMs, rateMs}: Taken): Promise<void> {
+    const {waitingForTurn: line} = this.#account;
+    const pauseMs = Math.max(PAUSE_FACTOR * busyMs, RATE_FACTOR * rateMs);
+    if (line.size > 0 && pauseMs > 0) await this.#clock.sleep(pauseMs);
+    const [next] = line;
+    if (next === undefined) this.#account.isBusy = false;
+    else {
+      line.delete(next);
+      next.begin();
+    }
   }
 
   #take(bytes: number): void {
     this.#bytes += bytes;
     this.#holdings.take(this.#account, bytes);
+  }
+
+  #wait(line: Set<Waiter>, bytes: number, onBegin = () => {}): Promise<void> {
+    const {signal} = this.#patienceOf();
+    return new Promise((resolve, reject) => {
+      const begin = () => {
+        onBegin();
+        resolve();
+      };
+      const waiter = {bytes, begin};
+      const giveUp = () => {
+        if (!line.delete(waiter)) return; // It has begun.
+        const bound = this.#holdings.boundOf(this.#account, bytes) ?? 'account';
+        reject(new WaitError(this.#hasLeft ? undefined : bound));
+        this.#holdings.grant();
+      };
+      line.add(waiter);
+      if (signal.aborted) giveUp();
+      else signal.addEventListener('abort', giveUp);
+    });
+  }
+
+  #patienceOf(): AbortController {
+    if (this.#patience === undefined) {
+      this.#patience = new AbortController();
+      if (this.#hasLeft) this.#patience.abort(OVER);
+      this.limit(WAIT_MS);
+    }
+    return this.#patience;
   }
 }

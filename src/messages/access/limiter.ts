@@ -1,4 +1,5 @@
 import {RateLimit} from '../../fairness/rate-limit.ts';
+import type {Clock} from '../../time/clock.ts';
 import type {RateUsage, RateUsages} from '../store/store.ts';
 
 interface RateLimits {
@@ -14,16 +15,13 @@ type Kind = keyof RateUsage;
 const KINDS: readonly Kind[] = ['requests', 'bytes', 'answers'];
 const NOTHING: RateUsage = {requests: 0, bytes: 0, answers: 0};
 
-/** Whether the request is allowed, or when to retry. */
-export type Allowance =
-  | {readonly ok: true}
-  | {
-      readonly ok: false;
-      readonly limit: Kind;
-      /** The limit, per second. */
-      readonly perSecond: number;
-      readonly retryAfterMs: number;
-    };
+/** The limit that rejects a request, and when to retry. */
+export interface Excess {
+  readonly limit: Kind;
+  /** The limit, per second. */
+  readonly perSecond: number;
+  readonly retryAfterMs: number;
+}
 
 /**
  * Limits the requests and bytes that an account sends and the bytes that it receives: a rate per second and a burst of a
@@ -47,22 +45,20 @@ export class AccountLimiter {
   }
 
   /** A request. `now` is monotonic, in ms. A rejected request does not count. */
-  take(account: string, now: number): Allowance {
-    const refusal =
-      this.#refusal(account, 'requests', 1, now) ??
-      this.#refusal(account, 'bytes', 0, now) ??
-      this.#refusal(account, 'answers', 0, now);
-    if (refusal) return refusal;
-    this.spend(account, 'requests', 1, now);
-    return {ok: true};
+  take(account: string, now: number): Excess | undefined {
+    const excess =
+      this.#excess(account, 'requests', 1, now) ??
+      this.#excess(account, 'bytes', 0, now) ??
+      this.#excess(account, 'answers', 0, now);
+    if (excess === undefined) this.spend(account, 'requests', 1, now);
+    return excess;
   }
 
   /** Bytes of a request that was accepted before, by `take`. If they are rejected, they do not count. */
-  takeBytes(account: string, bytes: number, now: number): Allowance {
-    const refusal = this.#refusal(account, 'bytes', bytes, now);
-    if (refusal) return refusal;
-    this.spend(account, 'bytes', bytes, now);
-    return {ok: true};
+  takeBytes(account: string, bytes: number, now: number): Excess | undefined {
+    const excess = this.#excess(account, 'bytes', bytes, now);
+    if (excess === undefined) this.spend(account, 'bytes', bytes, now);
+    return excess;
   }
 
   /**
@@ -100,10 +96,10 @@ export class AccountLimiter {
     return (1000 * amount) / this.#perSecond[kind];
   }
 
-  #refusal(account: string, kind: Kind, amount: number, now: number): Allowance | undefined {
+  #excess(account: string, kind: Kind, amount: number, now: number): Excess | undefined {
     const retryAfterMs = this.#rates[kind].waitMs(account, this.#msOf(kind, amount), now);
     if (retryAfterMs === 0) return undefined;
-    return {ok: false, limit: kind, perSecond: this.#perSecond[kind], retryAfterMs};
+    return {limit: kind, perSecond: this.#perSecond[kind], retryAfterMs};
   }
 
   #note(account: string, kind: Kind, ms: number): void {
@@ -111,5 +107,37 @@ export class AccountLimiter {
     const used = this.#unshared.get(account) ?? {...NOTHING};
     used[kind] += ms;
     this.#unshared.set(account, used);
+  }
+}
+
+interface ShareOptions {
+  readonly limiter: AccountLimiter;
+  /**
+   * Adds what this pod has allowed to what the others have. Returns in how many milliseconds each bucket will be full
+   * again, or undefined if that is not known now.
+   */
+  readonly exchange: (used: RateUsages) => Promise<RateUsages | undefined>;
+  readonly clock: Clock;
+}
+
+/**
+ * A pod does not know for this long what the others allow. If together they allow more than the burst in that time, the
+ * account must wait longer afterwards, so the average rate is that of one pod.
+ */
+const INTERVAL_MS = 100;
+
+/**
+ * Shares the limits among pods, so that several pods allow an account no more than one would. Runs until the signal is
+ * aborted. While the exchange fails, each pod applies the limits to its own requests, and
+ * tells the others later: twice, if only the answer was lost.
+ */
+export async function shareLimits({limiter, exchange, clock}: ShareOptions, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const used = limiter.unshared();
+    const untilFull = used.size === 0 ? used : await exchange(used);
+    const now = clock.monotonic();
+    if (untilFull === undefined) limiter.keep(used);
+    else for (const [account, each] of untilFull) limiter.share(account, each, now);
+    await clock.sleep(INTERVAL_MS, signal).catch(() => undefined);
   }
 }

@@ -1,8 +1,7 @@
 import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import type {RateUsages} from '../store/store.ts';
-import {AccountLimiter} from './limiter.ts';
-import {shareLimits} from './shared-limits.ts';
+import {AccountLimiter, shareLimits} from './limiter.ts';
 
 const limits = {requestsPerSecond: 10, bytesPerSecond: 1000, answerBytesPerSecond: 100, burstSeconds: 2};
 

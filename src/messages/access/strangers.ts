@@ -1,5 +1,5 @@
+import {RateLimit} from '../../fairness/rate-limit.ts';
 import {networkOf} from '../../operations/connections.ts';
-import {AccountLimiter, type Allowance} from './limiter.ts';
 
 interface StrangerLimits {
   /** Of all addresses together. */
@@ -7,7 +7,7 @@ interface StrangerLimits {
   readonly addressRequestsPerSecond: number;
 }
 
-const BURST_SECONDS = 5;
+const BURST_MS = 5000;
 /** Of bodies that are dropped, per address. */
 const ADDRESS_BYTES_PER_SECOND = 4 << 20;
 /** Not an address. */
@@ -16,32 +16,33 @@ const ALL = 'all';
 /**
  * The limits on work for requests without a valid key: one per address (IPv6: per /64), and one for all. A request
  * with a valid key never counts here, so nobody can use up what an account needs. Behind a proxy, all addresses are the
- * proxy's, so strangers share its limit.
+ * proxy's, so strangers share its limit. Each method returns how many milliseconds to wait: 0 if it is allowed now.
+ * `now` is monotonic, in milliseconds.
  */
 export class Strangers {
-  readonly #addresses: AccountLimiter;
-  readonly #total: AccountLimiter;
+  readonly #limits: StrangerLimits;
+  readonly #requests = new RateLimit(BURST_MS);
+  readonly #bytes = new RateLimit(BURST_MS);
 
-  constructor({requestsPerSecond, addressRequestsPerSecond}: StrangerLimits) {
-    const limiter = (requests: number, bytesPerSecond: number) =>
-      new AccountLimiter({
-        requestsPerSecond: requests,
-        bytesPerSecond,
-        answerBytesPerSecond: 1,
-        burstSeconds: BURST_SECONDS,
-      });
-    this.#addresses = limiter(addressRequestsPerSecond, ADDRESS_BYTES_PER_SECOND);
-    this.#total = limiter(requestsPerSecond, 2 * ADDRESS_BYTES_PER_SECOND);
+  constructor(limits: StrangerLimits) {
+    this.#limits = limits;
   }
 
-  /** `now` is monotonic, in milliseconds. */
-  take(address: string, now: number): Allowance {
-    const own = this.#addresses.take(networkOf(address), now);
-    return own.ok ? this.#total.take(ALL, now) : own;
+  take(address: string, now: number): number {
+    const {requestsPerSecond, addressRequestsPerSecond} = this.#limits;
+    const own = [networkOf(address), 1000 / addressRequestsPerSecond] as const;
+    return this.#requests.take([own, [ALL, 1000 / requestsPerSecond]], now);
   }
 
-  /** Whether this many bytes of a body may be read and dropped. */
-  takeBytes(address: string, bytes: number, now: number): boolean {
-    return this.#addresses.takeBytes(networkOf(address), bytes, now).ok && this.#total.takeBytes(ALL, bytes, now).ok;
+  /** To read and drop this many bytes of a body. */
+  takeBytes(address: string, bytes: number, now: number): number {
+    const ms = (1000 * bytes) / ADDRESS_BYTES_PER_SECOND;
+    return this.#bytes.take(
+      [
+        [networkOf(address), ms],
+        [ALL, ms / 2],
+      ],
+      now,
+    );
   }
 }

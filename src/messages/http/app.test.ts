@@ -5,7 +5,7 @@ import {runInNewContext} from 'node:vm';
 import {pino} from 'pino';
 import {afterEach, expect, test} from 'vitest';
 import {type Clock, systemClock} from '../../time/clock.ts';
-import {Holdings} from '../access/holdings.ts';
+import {type Hold, Holdings} from '../access/holdings.ts';
 import {AccountLimiter} from '../access/limiter.ts';
 import {Strangers} from '../access/strangers.ts';
 import {json} from './answer.ts';
@@ -43,25 +43,24 @@ async function start() {
 /** `answered`: the statuses of all responses, 499 for those whose client had left. */
 async function serve(submit: Handlers['submit'], answerBytesPerSecond = UNLIMITED, clock: Clock = systemClock) {
   const answered: number[] = [];
+  const strangers = new Strangers({requestsPerSecond: UNLIMITED, addressRequestsPerSecond: UNLIMITED});
   const app = createApp({
     authenticator: {
       authenticate: () => ({account: 'a', keyId: 'k', scopes: new Set(['messages:write'] as const)}),
       problem: () => undefined,
     },
     handlers: {submit} as unknown as Handlers,
-    holdings: new Holdings({
-      totalBytes: UNLIMITED,
-      totalRequests: UNLIMITED,
-      accountBytes: UNLIMITED,
-      accountRequests: UNLIMITED,
-    }),
+    holdings: new Holdings(
+      {totalBytes: UNLIMITED, totalRequests: UNLIMITED, accountBytes: UNLIMITED, accountRequests: UNLIMITED},
+      clock,
+    ),
     limiter: new AccountLimiter({
       requestsPerSecond: UNLIMITED,
       bytesPerSecond: UNLIMITED,
       answerBytesPerSecond,
       burstSeconds: 5,
     }),
-    strangers: new Strangers({requestsPerSecond: UNLIMITED, addressRequestsPerSecond: UNLIMITED}),
+    strangers,
     clock,
     bodyBytes: 1024,
     description: {},
@@ -77,7 +76,7 @@ async function serve(submit: Handlers['submit'], answerBytesPerSecond = UNLIMITE
     answerTimeoutSeconds: 60,
     keepAliveSeconds: 60,
   };
-  const server = await startApiServer(config, app, '127.0.0.1');
+  const server = await startApiServer(config, app, strangers, '127.0.0.1');
   servers.push(server);
   return {port: server.port, answered};
 }
@@ -147,11 +146,12 @@ test('answered requests are not promoted to the old generation', async () => {
 });
 
 test('a long response counts against the rate even if its client leaves before it is sent', async () => {
-  const {port, answered} = await serve(async ({waits}) => {
-    const leave = waits.leave.bind(waits);
+  const {port, answered} = await serve(async subject => {
+    const hold = subject.hold as Hold;
+    const abandon = hold.abandon.bind(hold);
     await new Promise<void>(resolve => {
-      waits.leave = () => {
-        leave();
+      hold.abandon = () => {
+        abandon();
         resolve();
       };
       client.destroy();

@@ -2,20 +2,20 @@
 import {randomUUID} from 'node:crypto';
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Logger} from 'pino';
-import {type Authenticator, bearerKey, type Principal, type Refusal, type Scope} from '../../apikey/authenticator.ts';
+import {type Authenticator, bearerKey, type Principal} from '../../apikey/authenticator.ts';
 import {RateLimit} from '../../fairness/rate-limit.ts';
-import type {Hold, Holdings} from '../access/holdings.ts';
-import {Pacer} from '../access/pacer.ts';
+import type {Clock} from '../../time/clock.ts';
+import {type Hold, type Holdings, WaitError} from '../access/holdings.ts';
+import type {AccountLimiter} from '../access/limiter.ts';
 import type {Strangers} from '../access/strangers.ts';
-import {StoreError, type StoreRefusal} from '../store/store.ts';
+import {StoreError} from '../store/store.ts';
 import {type Answer, isProblem, json, type ProblemCode, problem} from './answer.ts';
-import {type BodyRules, dropBody, hasBody, type JsonBody, readJsonBody} from './body.ts';
+import {announcedBytes, dropBody, hasBody, isChunked, type JsonBody, readJsonBody} from './body.ts';
 import type {Connection} from './connection.ts';
 import type {Handlers, Subject} from './handlers.ts';
-import {admission, boundAnswer, type Limits, overLimit, strangerOverLimit, WaitError, Waits} from './limits.ts';
 import {LogSample} from './log-sample.ts';
 import {type ApiOperation, type KeyedOperation, OPERATIONS} from './operations.ts';
-import {allowed, matchPath, operationOf} from './routes.ts';
+import {outOfScope, overBound, overLimit, storeFailed, strangerOverLimit, unauthorized} from './refusals.ts';
 import {type Target, targetOf} from './target.ts';
 import {decodeQuery, validatorOf} from './validate.ts';
 
@@ -26,26 +26,26 @@ export interface RequestMetrics {
   refused(route: string, reason: string): void;
 }
 
-interface AppOptions extends Limits {
+interface AppOptions {
   readonly authenticator: Authenticator;
   readonly handlers: Handlers;
   readonly holdings: Holdings;
+  readonly limiter: AccountLimiter;
   readonly strangers: Strangers;
   readonly bodyBytes: number;
   /** The OpenAPI document. */
   readonly description: object;
   readonly metrics: RequestMetrics;
+  readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /** Shared by all requests. */
 interface Shared extends AppOptions {
   readonly described: Answer;
-  readonly pacer: Pacer;
   /** Responses to requests over a rate limit. */
   readonly refusals: RateLimit;
   readonly logSample: LogSample;
-  readonly bodyRules: ReadonlyMap<KeyedOperation, BodyRules>;
 }
 
 /**
@@ -55,7 +55,8 @@ interface Shared extends AppOptions {
  */
 class Exchange {
   readonly request: IncomingMessage;
-  readonly lane: Lane;
+  readonly response: ServerResponse;
+  readonly connection: Connection;
   /** Of the client, or of the proxy in front. */
   readonly address: string;
   readonly hasBody: boolean;
@@ -65,13 +66,13 @@ class Exchange {
   principal: Principal | undefined;
   /** The memory that the request holds, from the check of its key until its response was sent. */
   hold: Hold | undefined;
-  waits: Waits | undefined;
   isDone = false;
   hasLeft = false;
 
-  constructor(request: IncomingMessage, lane: Lane, startMs: number) {
+  constructor(request: IncomingMessage, response: ServerResponse, connection: Connection, startMs: number) {
     this.request = request;
-    this.lane = lane;
+    this.response = response;
+    this.connection = connection;
     this.address = request.socket.remoteAddress ?? '';
     this.hasBody = hasBody(request);
     this.requestId = requestIdOf(request);
@@ -79,17 +80,8 @@ class Exchange {
   }
 }
 
-/** The app's access to the connection of a request. */
-interface Lane {
-  readonly connection: Connection;
-  /** Call this before reading a body: it sends 100 Continue if the client expects it (RFC 9110, section 10.1.1). */
-  sendContinue(): void;
-  /** The request will be rejected: close its connection first, if there are too many. */
-  spend(): void;
-}
-
 /** Starts to respond. Returns a function to call once, when the response has been sent or its connection was closed. */
-export type App = (request: IncomingMessage, response: ServerResponse, lane: Lane) => () => void;
+export type App = (request: IncomingMessage, response: ServerResponse, connection: Connection) => () => void;
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const VALIDATORS = new Map(OPERATIONS.map(operation => [operation, validatorOf(operation)]));
@@ -105,33 +97,25 @@ export function createApp(options: AppOptions): App {
   const shared: Shared = {
     ...options,
     described,
-    pacer: new Pacer(options.clock),
     refusals: new RateLimit(1000),
     logSample: new LogSample(),
-    bodyRules: new Map(OPERATIONS.flatMap(operation => bodyRulesOf(operation, options.bodyBytes))),
   };
-  return (request, response, lane) => {
-    const exchange = new Exchange(request, lane, options.clock.monotonic());
-    void respond(exchange, response, shared);
+  return (request, response, connection) => {
+    const exchange = new Exchange(request, response, connection, options.clock.monotonic());
+    void respond(exchange, shared);
     // This closure is used instead of a Map from responses to exchanges. When a Map that changes with every request
     // grows a new table, the previous table still refers to it and to all its own entries. Once one such table is in
     // the old generation, V8 promotes all later ones, and with them every request, until the next full collection.
     return () => {
       exchange.hasLeft = true;
-      exchange.waits?.leave();
+      exchange.hold?.abandon();
       if (exchange.isDone) exchange.hold?.release();
     };
   };
 }
 
-function bodyRulesOf(operation: ApiOperation, bodyBytes: number): readonly [KeyedOperation, BodyRules][] {
-  if (operation.scope === undefined || operation.body === undefined) return [];
-  const {properties, orNone = false, limitBytes = bodyBytes} = operation.body;
-  return [[operation, {limitBytes, members: Object.keys(properties), orNone}]];
-}
-
 /** Never rejects. */
-async function respond(exchange: Exchange, response: ServerResponse, shared: Shared): Promise<void> {
+async function respond(exchange: Exchange, shared: Shared): Promise<void> {
   const {clock, limiter} = shared;
   let answer: Answer | undefined;
   try {
@@ -143,11 +127,11 @@ async function respond(exchange: Exchange, response: ServerResponse, shared: Sha
     }
     answer = await outcome;
     // It may have claimed messages, so a client that has waited for too long gets it without a turn.
-    if (answer?.longBytes !== undefined) await exchange.waits?.turn().catch(() => undefined);
+    if (answer?.longBytes !== undefined) await exchange.hold?.turn().catch(() => undefined);
   } catch (error) {
     answer = failed(error, exchange, shared);
   }
-  if (answer?.isHeldBack) await holdBack(exchange, response, shared);
+  if (answer?.isHeldBack) await holdBack(exchange, shared);
   const now = clock.monotonic();
   const longBytes = answer?.longBytes;
   let rateMs = 0;
@@ -160,23 +144,23 @@ async function respond(exchange: Exchange, response: ServerResponse, shared: Sha
   }
   if (answer !== undefined) {
     if (exchange.hasBody && !exchange.request.complete) cut(exchange, shared);
-    const bytes = send(response, answer, exchange.requestId);
+    const bytes = send(exchange, answer);
     exchange.hold?.keep(bytes);
     if (exchange.principal) rateMs = limiter.spend(exchange.principal.account, 'answers', bytes, now);
   }
-  exchange.waits?.end(longBytes === undefined ? undefined : {busyMs: clock.monotonic() - now, rateMs});
+  exchange.hold?.end(longBytes === undefined ? undefined : {busyMs: clock.monotonic() - now, rateMs});
   record(answer, now, exchange, shared);
   exchange.isDone = true;
   if (exchange.hasLeft) exchange.hold?.release();
 }
 
 /** Nothing more of the connection is parsed, and the response will say that it closes. */
-function cut({lane, principal, address}: Exchange, {clock, limiter, strangers}: Shared): void {
+function cut({connection, principal, address}: Exchange, {clock, limiter, strangers}: Shared): void {
   const account = principal?.account;
-  lane.connection.cut(bytes => {
+  connection.cut(bytes => {
     const now = clock.monotonic();
-    if (account === undefined) return strangers.takeBytes(address, bytes, now);
-    return limiter.takeBytes(account, bytes, now).ok;
+    if (account === undefined) return strangers.takeBytes(address, bytes, now) === 0;
+    return limiter.takeBytes(account, bytes, now) === undefined;
   });
 }
 
@@ -185,56 +169,47 @@ function cut({lane, principal, address}: Exchange, {clock, limiter, strangers}: 
  * still keep the process busy. It is answered later, and a connection has one request at a time, so it cannot send more
  * meanwhile.
  */
-async function holdBack(exchange: Exchange, response: ServerResponse, {clock, refusals}: Shared): Promise<void> {
+async function holdBack(exchange: Exchange, {clock, refusals}: Shared): Promise<void> {
   const payer = exchange.principal ? `account ${exchange.principal.account}` : 'strangers';
   const ms = refusals.reserve(payer, REFUSAL_MS, clock.monotonic(), LONGEST_HOLD_MS);
   if (ms === 0 || exchange.hasLeft) return;
-  exchange.lane.spend();
+  exchange.connection.spend();
   const left = new AbortController();
-  response.once('close', () => left.abort());
+  exchange.response.once('close', () => left.abort());
   await clock.sleep(ms, left.signal).catch(() => undefined);
 }
 
 /** Synchronous if no body is needed. Undefined: the client is gone. */
 function answerTo(exchange: Exchange, shared: Shared): Answer | Promise<Answer | undefined> {
   const {request} = exchange;
-  const {clock, authenticator, strangers} = shared;
-  const target = targetOf(request);
-  const key = 'status' in target ? undefined : bearerKey(request.headers.authorization);
+  const {clock, authenticator, limiter, strangers} = shared;
+  const key = bearerKey(request.headers.authorization);
   const found = key === undefined ? undefined : authenticator.authenticate(key);
   // The sender of a request pays for it before anything else is done, even if it is rejected.
   if (found && 'account' in found) {
     exchange.principal = found;
-    const over = overLimit(found.account, shared);
-    if (over) return over;
+    const excess = limiter.take(found.account, clock.monotonic());
+    if (excess) return overLimit(excess);
   } else if (found?.refused !== 'unavailable') {
-    const over = strangerOverLimit(strangers.take(exchange.address, clock.monotonic()));
-    if (over) return over;
+    const waitMs = strangers.take(exchange.address, clock.monotonic());
+    if (waitMs > 0) return strangerOverLimit(waitMs);
   }
+  const target = targetOf(request);
   if ('status' in target) return target;
-  const match = matchPath(target.path);
-  if (match === undefined) return problem(404, 'not_found', 'There is nothing at this path. See /openapi.json.');
-  const operation = operationOf(match, request.method);
-  if (operation === undefined) {
-    return problem(405, 'method_not_allowed', 'The path does not support this method.', {
-      headers: {allow: allowed(match)},
-    });
-  }
+  const {operation} = target;
   exchange.operation = operation;
   if (operation.scope === undefined) return shared.described;
   if (found === undefined || 'refused' in found) return unauthorized(found);
   if (!found.scopes.has(operation.scope)) return outOfScope(operation.scope);
   const hold = shared.holdings.enter(found.account);
-  if (typeof hold === 'string') return boundAnswer(hold);
+  if (typeof hold === 'string') return overBound(hold);
   exchange.hold = hold;
-  const waits = new Waits(found.account, hold, shared.pacer, shared.clock);
-  exchange.waits = waits;
-  return perform(exchange, operation, {account: found.account, hold, waits, id: match.id}, target, shared);
+  return perform(exchange, operation, {account: found.account, hold, id: target.id}, target, shared);
 }
 
 type Task = Omit<Subject, 'fingerprint'> & {readonly hold: Hold};
 
-/** From a valid key to the response. */
+/** From a valid key to the response. Checks in the order of the contract: content type, size, limits, JSON. */
 function perform(
   exchange: Exchange,
   operation: KeyedOperation,
@@ -242,17 +217,27 @@ function perform(
   {query}: Target,
   shared: Shared,
 ): Answer | Promise<Answer | undefined> {
-  const {request, lane} = exchange;
-  const rules = shared.bodyRules.get(operation);
-  if (rules === undefined) {
+  const {request, response} = exchange;
+  const {limiter, clock} = shared;
+  const {account, hold} = task;
+  const {properties, limitBytes = shared.bodyBytes, orNone = false} = operation.body ?? {};
+  if (properties === undefined || (orNone && !exchange.hasBody)) {
     if (!dropBody(request)) cut(exchange, shared);
-    return operate(request, operation, task, query, NONE, shared);
+    return operate(request, operation, task, query, {...NONE, value: properties && {}}, shared);
   }
-  const admitted = admission(task.account, task.hold, shared, () => lane.sendContinue());
-  const body = readJsonBody(request, rules, admitted);
-  if (!(body instanceof Promise)) return 'status' in body ? body : operate(request, operation, task, '', body, shared);
-  return body.then(read =>
-    read === undefined || 'status' in read ? read : operate(request, operation, task, '', read, shared),
+  const bytes = announcedBytes(request, limitBytes);
+  if (typeof bytes !== 'number') return bytes;
+  // Before the body is read, because a check after the work would protect nothing. A chunked one is charged once it has
+  // arrived.
+  const excess = limiter.takeBytes(account, isChunked(request) ? 0 : bytes, clock.monotonic());
+  if (excess) return overLimit(excess);
+  const bound = hold.grow(bytes);
+  if (bound) return overBound(bound);
+  // Also for an unknown expectation, which may be ignored (RFC 9110, section 10.1.1).
+  if (request.headers.expect !== undefined && request.httpVersion === '1.1') response.writeContinue();
+  const worked = (work: number) => limiter.spend(account, 'bytes', work, clock.monotonic());
+  return readJsonBody(request, bytes, Object.keys(properties), worked).then(body =>
+    body === undefined || 'status' in body ? body : operate(request, operation, task, '', body, shared),
   );
 }
 
@@ -260,7 +245,7 @@ function perform(
 async function operate(
   request: IncomingMessage,
   operation: KeyedOperation,
-  {account, hold, waits, id}: Task,
+  {account, hold, id}: Task,
   query: string,
   {value, heldBytes, fingerprint}: JsonBody,
   {handlers}: Shared,
@@ -275,57 +260,19 @@ async function operate(
   request.rawHeaders = [];
   // `Inputs` describes what the schemas let through.
   return (
-    VALIDATORS.get(operation)?.(input) ?? handlers[operation.name]({account, waits, id, fingerprint}, input as never)
+    VALIDATORS.get(operation)?.(input) ?? handlers[operation.name]({account, hold, id, fingerprint}, input as never)
   );
 }
 
-/** RFC 6750, section 3. `refusal`: that of the key, if there is one. */
-function unauthorized(refusal: Refusal | undefined): Answer {
-  if (refusal === undefined) {
-    return problem(401, 'unauthorized', 'Send an API key in the header: Authorization: Bearer <API_KEY>.', {
-      headers: {'www-authenticate': 'Bearer'},
-    });
-  }
-  if (refusal.refused === 'unavailable') {
-    return problem(503, 'unavailable', refusal.detail ?? 'Keys cannot be checked at the moment. Retry later.', {
-      headers: {'retry-after': '5'},
-    });
-  }
-  return problem(401, 'unauthorized', refusal.detail ?? 'The key is not valid.', {
-    headers: {'www-authenticate': 'Bearer error="invalid_token"'},
-  });
-}
-
-function outOfScope(scope: Scope): Answer {
-  return problem(403, 'insufficient_scope', `The key does not have the scope ${scope}.`, {
-    headers: {'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"`},
-  });
-}
-
 function failed(error: unknown, {requestId, operation}: Exchange, {logger}: AppOptions): Answer | undefined {
-  if (error instanceof WaitError) return error.answer;
-  if (error instanceof StoreError) {
-    const [code, detail, retryAfter] = STORE_PROBLEMS[error.refusal];
-    return problem(503, code, detail, {headers: {'retry-after': retryAfter}});
-  }
+  if (error instanceof WaitError) return error.bound && overBound(error.bound);
+  if (error instanceof StoreError) return storeFailed(error.refusal);
   logger.error({err: error, requestId, route: operation?.name}, 'The request failed.');
   return problem(500, 'internal_error', 'Internal error. The server logged the details under the request id.');
 }
 
-/** Code, detail, and Retry-After. Details about the store's disk go to the log, not to clients. */
-const STORE_PROBLEMS: Readonly<Record<StoreRefusal, readonly [ProblemCode, string, string]>> = {
-  full: ['store_full', 'The store is full. Retry later.', '30'],
-  busy: ['store_busy', 'Too many operations are waiting to be stored. Retry later.', '1'],
-  down: ['unavailable', 'Messages cannot be stored or read at the moment. Retry later.', '5'],
-  unknown: [
-    'outcome_unknown',
-    'The request may or may not have taken effect. Repeat it; to submit a message once, use the same Idempotency-Key.',
-    '1',
-  ],
-};
-
 /** Returns the length of the body in bytes. */
-function send(response: ServerResponse, answer: Answer, requestId: string): number {
+function send({response, requestId}: Exchange, answer: Answer): number {
   const {status, headers, contentType, body} = answer;
   const text = answer.text ?? JSON.stringify(isProblem(answer) ? {...body, requestId} : body);
   const bytes = Buffer.byteLength(text);

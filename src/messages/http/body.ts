@@ -2,6 +2,7 @@
 import {isUtf8} from 'node:buffer';
 import {hash} from 'node:crypto';
 import type {IncomingMessage} from 'node:http';
+import {MIMEType} from 'node:util';
 import {type Answer, problem} from './answer.ts';
 
 /** A body as it is kept: only the members that the operation knows. */
@@ -13,15 +14,6 @@ export interface JsonBody {
   readonly fingerprint: string | undefined;
 }
 
-/** The rules of an operation for its body. */
-export interface BodyRules {
-  readonly limitBytes: number;
-  /** The names of the members to keep. */
-  readonly members: readonly string[];
-  /** An absent body counts as an empty object. */
-  readonly orNone: boolean;
-}
-
 /**
  * The limits of a body's structure. Parsed, each value takes 100 bytes or more, whether it has a byte or three in JSON,
  * so without them, a body could take thirty times its length. They are far beyond what the operations need; the members
@@ -31,23 +23,8 @@ const MAX_DEPTH = 32;
 /** Opening brackets and commas. */
 const MAX_PARTS = 256;
 
-const EMPTY = Buffer.alloc(0);
-
-/** The resources that a body may take. */
-export interface Admission {
-  /**
-   * Called before anything is read. `length` is that of the headers; undefined for a chunked body, which may take
-   * `limitBytes`. Returns the response that rejects the body, if any.
-   */
-  begin(length: number | undefined, limitBytes: number): Answer | undefined;
-  /** A chunked body has taken as much work as one with this many bytes. */
-  worked(bytes: number): void;
-}
-
-/** `application/json` or a type with the suffix +json (RFC 6839); a charset, if named, is UTF-8. */
-const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.-]+\+)?json$/;
-/** RFC 9110, section 5.6.6. */
-const PARAMETER = /;\s*(?<name>[^\s=;"]+)=(?:"(?<quoted>(?:[^"\\]|\\.)*)"|(?<plain>[^\s;"]*))/g;
+/** `application/json` or a type with the suffix +json (RFC 6839). */
+const JSON_TYPE = /^application\/(?:.+\+)?json$/;
 
 /** The minimum that a chunk counts as, in bytes: a shorter one costs the parser about as much. */
 const CHUNK_BYTES = 64;
@@ -56,23 +33,20 @@ const FINE_BYTES = 1024 * CHUNK_BYTES;
 /** The longest rejected body whose connection stays open, if it arrives together with its headers. */
 const DROPPED_BYTES = 16_384;
 
-/** Checks in the order of the contract: content type, size, limits, JSON. Undefined: the client is gone. */
-export function readJsonBody(
-  request: IncomingMessage,
-  rules: BodyRules,
-  admission: Admission,
-): Answer | Promise<JsonBody | Answer | undefined> | JsonBody {
-  if (rules.orNone && !hasBody(request)) {
-    return admission.begin(0, 0) ?? {value: {}, heldBytes: 0, fingerprint: undefined};
-  }
+/** The length of a body, by its headers, or `limitBytes` if it is chunked; or the response that rejects it. */
+export function announcedBytes(request: IncomingMessage, limitBytes: number): number | Answer {
   if (!isJson(request)) return wrongType();
+  if (isChunked(request)) return limitBytes;
   const length = lengthOf(request);
-  if (length !== undefined && length > rules.limitBytes) return tooLarge(rules.limitBytes);
-  return admission.begin(length, rules.limitBytes) ?? readBytes(request, length, rules, admission);
+  return length > limitBytes ? tooLarge(limitBytes) : length;
 }
 
-export function hasBody({headers}: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+export function hasBody(request: IncomingMessage): boolean {
+  return lengthOf(request) > 0;
+}
+
+export function isChunked({headers}: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined;
 }
 
 /**
@@ -80,69 +54,70 @@ export function hasBody({headers}: IncomingMessage): boolean {
  * must be closed.
  */
 export function dropBody(request: IncomingMessage): boolean {
-  if (!hasBody(request)) return true;
-  if ((lengthOf(request) ?? Number.POSITIVE_INFINITY) > DROPPED_BYTES) return false;
-  request.resume();
-  return true;
+  const length = lengthOf(request);
+  if (length > 0 && length <= DROPPED_BYTES) request.resume();
+  return length <= DROPPED_BYTES;
 }
 
-function lengthOf({headers}: IncomingMessage): number | undefined {
-  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : undefined;
+function lengthOf(request: IncomingMessage): number {
+  return isChunked(request) ? Number.POSITIVE_INFINITY : Number(request.headers['content-length'] ?? 0);
 }
 
+/** A charset, if named, is UTF-8. */
 function isJson({headers}: IncomingMessage): boolean {
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return false;
   const value = headers['content-type'] ?? '';
   if (value === 'application/json') return true;
-  const [type = ''] = value.split(';', 1);
-  if (!JSON_TYPE.test(type.trim().toLowerCase())) return false;
-  for (const {groups} of value.matchAll(PARAMETER)) {
-    const {name = '', quoted, plain = ''} = groups ?? {};
-    if (name.toLowerCase() === 'charset' && (quoted ?? plain).toLowerCase() !== 'utf-8') return false;
+  try {
+    const {essence, params} = new MIMEType(value);
+    return JSON_TYPE.test(essence) && (params.get('charset') ?? 'utf-8').toLowerCase() === 'utf-8';
+  } catch {
+    return false;
   }
-  return true;
 }
 
-function readBytes(
+/**
+ * Reads a body of at most `bytes`, as announced. Undefined: the client is gone. `worked` gets how many bytes would have
+ * taken as much work as a chunked one.
+ */
+export function readJsonBody(
   request: IncomingMessage,
-  length: number | undefined,
-  {limitBytes, members}: BodyRules,
-  admission: Admission,
+  bytes: number,
+  members: readonly string[],
+  worked: (bytes: number) => void,
 ): Promise<JsonBody | Answer | undefined> {
   const needsFingerprint = request.headers['idempotency-key'] !== undefined;
-  let body: Buffer = EMPTY;
+  const chunked = isChunked(request);
+  let body: Buffer | undefined;
   let [filled, work] = [0, 0];
-  const take = (chunk: Buffer): Answer | undefined => {
-    const total = filled + chunk.length;
-    if (total > limitBytes) return tooLarge(limitBytes);
-    if (length === undefined && work > limitBytes + FINE_BYTES) return tooFine();
-    if (filled === 0 && (length === undefined || chunk.length === length)) {
-      body = chunk; // Most bodies have only one.
-    } else {
-      body = withRoom(body, filled, length ?? limitBytes);
-      chunk.copy(body, filled);
-    }
-    filled = total;
-    return undefined;
-  };
   return new Promise(resolve => {
     let isRefused = false;
     request.read(0); // Node then passes chunks on as it parses them.
     request.on('data', (chunk: Buffer) => {
       work += Math.max(chunk.length, CHUNK_BYTES);
-      const refused = isRefused ? undefined : take(chunk);
-      if (refused === undefined) return;
+      if (isRefused) return;
+      const isFine = chunked && work > bytes + FINE_BYTES;
+      if (filled + chunk.length <= bytes && !isFine) {
+        if (body === undefined)
+          body = chunk; // Most bodies have only one.
+        else {
+          if (body.length < bytes) body = withRoom(body, bytes);
+          chunk.copy(body, filled);
+        }
+        filled += chunk.length;
+        return;
+      }
       isRefused = true;
-      body = EMPTY;
-      setImmediate(() => admission.worked(work)); // Until then, the parser passes on what was read at the same time.
-      resolve(refused);
+      body = undefined;
+      setImmediate(() => worked(work)); // Until then, the parser passes on what was read at the same time.
+      resolve(isFine ? tooFine() : tooLarge(bytes));
     });
     request.on('end', () => {
       if (isRefused) return;
-      if (length === undefined) admission.worked(work);
-      const whole = filled === body.length ? body : body.subarray(0, filled);
-      body = EMPTY; // The request lives longer than its body may.
+      if (chunked) worked(work);
+      const whole = body?.subarray(0, filled) ?? Buffer.alloc(0);
+      body = undefined; // The request lives longer than its body may.
       resolve(parse(whole, members, needsFingerprint));
     });
     request.on('close', () => resolve(undefined)); // Also after an error, which Node does not emit without a listener.
@@ -150,10 +125,9 @@ function readBytes(
 }
 
 /** One buffer for all chunks: one Buffer per chunk could cost many times its content. */
-function withRoom(body: Buffer, filled: number, bytes: number): Buffer {
-  if (body.length === bytes) return body;
+function withRoom(chunk: Buffer, bytes: number): Buffer {
   const larger = Buffer.allocUnsafeSlow(bytes);
-  body.copy(larger, 0, 0, filled);
+  chunk.copy(larger);
   return larger;
 }
 

@@ -3,6 +3,7 @@ import {createServer, type IncomingMessage, type Server, type ServerResponse} fr
 import {type AddressInfo, connect, type Socket} from 'node:net';
 import {text} from 'node:stream/consumers';
 import {afterEach, expect, test} from 'vitest';
+import {Connections} from '../../operations/connections.ts';
 import {Connection} from './connection.ts';
 
 const servers: Server[] = [];
@@ -24,7 +25,8 @@ async function start(serve: (connection: Connection, request: IncomingMessage, r
     response.on('close', () => connection?.end());
     if (connection) serve(connection, request, response);
   });
-  server.on('connection', socket => lanes.set(socket, new Connection(socket)));
+  const connections = new Connections({total: 100, perAddress: 100, dropsBusy: false});
+  server.on('connection', socket => lanes.set(socket, new Connection(socket, connections)));
   server.on('clientError', () => undefined);
   servers.push(server);
   server.listen(0, '127.0.0.1');

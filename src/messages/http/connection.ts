@@ -1,6 +1,7 @@
 /** One connection: it has one request at a time, and a client is told before it is closed. */
 import type {IncomingMessage, ServerResponse} from 'node:http';
 import type {Socket} from 'node:net';
+import type {Connections} from '../../operations/connections.ts';
 
 /** An undocumented property of each socket of Node's server; tested in connection.test.ts. */
 interface Parser {
@@ -22,13 +23,15 @@ type Payment = (bytes: number) => boolean;
 
 export class Connection {
   readonly #socket: Socket;
+  readonly #connections: Connections;
   #response: ServerResponse | undefined;
   /** Since when the response has been unread, as seen by `cutUnread`. */
   #unreadSince: number | undefined;
   #isCut = false;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, connections: Connections) {
     this.#socket = socket;
+    this.#connections = connections;
     const {parser} = socket as Socket & {readonly parser?: Parser};
     const onIncoming = parser?.onIncoming;
     if (parser === undefined || onIncoming === undefined) return;
@@ -56,11 +59,18 @@ export class Connection {
 
   begin(response: ServerResponse): void {
     this.#response = response;
+    this.#connections.begin(this.#socket);
   }
 
   end(): void {
     this.#response = undefined;
     this.#unreadSince = undefined;
+    this.#connections.end(this.#socket);
+  }
+
+  /** The request will be rejected: if there are too many connections, close this one first. */
+  spend(): void {
+    this.#connections.spend(this.#socket);
   }
 
   /**

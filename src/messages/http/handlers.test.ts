@@ -7,13 +7,13 @@ const SHORT = 16_384;
 /** A claim that gets these messages: about how long the response is if it is long, and how long it may wait then. */
 async function claim(leaseSeconds: number, ...messages: string[]) {
   const limits: number[] = [];
-  const waits = {room: async () => undefined, limit: (ms: number) => limits.push(ms)};
+  const hold = {room: async () => undefined, limit: (ms: number) => limits.push(ms)};
   const leased = messages.map((message, n): LeasedMessage => {
     return {id: `m${n}`, message, status: 'leased', createdAt: 0, attempts: 1, lease: 'l', leaseUntil: 0};
   });
-  const store = {claim: async () => leased} as Partial<MessageStore> as MessageStore;
+  const store = {perform: async () => leased} as unknown as MessageStore;
   const handlers = createHandlers({store, bodyBytes: 262_144, onAccepted: () => undefined});
-  const subject = {account: 'a', waits, id: '', fingerprint: undefined} as unknown as Subject;
+  const subject = {account: 'a', hold, id: undefined, fingerprint: undefined} as unknown as Subject;
   const {
     longBytes,
     body,

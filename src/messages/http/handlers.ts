@@ -1,5 +1,6 @@
 /** The operations of the API, each from valid input to its response. */
 import {cutText} from '../../operations/untrusted-text.ts';
+import type {Hold} from '../access/holdings.ts';
 import {
   type Idempotency,
   type MessageStore,
@@ -8,9 +9,8 @@ import {
   type StoredMessage,
 } from '../store/store.ts';
 import {type Answer, json, problem} from './answer.ts';
-import type {Waits} from './limits.ts';
 import type {Inputs} from './operations.ts';
-import {REASON_BYTES} from './schemas.ts';
+import {REASON_BYTES, shownId, storedId} from './schemas.ts';
 
 /** The most characters of messages and reasons in a response that needs no turn. */
 const SHORT = 16 * 1024;
@@ -30,14 +30,14 @@ interface HandlerOptions {
 /** Whose request it is, and what it is about. */
 export interface Subject {
   readonly account: string;
-  readonly waits: Waits;
-  /** The message id in the path; empty if it cannot be an id. */
-  readonly id: string;
+  readonly hold: Pick<Hold, 'room' | 'turn' | 'limit'>;
+  /** The message id in the path, as the store has it; undefined if it cannot be an id. */
+  readonly id: string | undefined;
   /** The hash of the body's bytes, if an idempotency key was given. */
   readonly fingerprint: string | undefined;
 }
 
-/** Rejects with a StoreError if the store fails, and with a WaitError if the request waits unsuccessfully. */
+/** Rejects with a StoreError if the store fails, and with a WaitError if the request hold unsuccessfully. */
 type Handler<Input> = (subject: Subject, input: Input) => Promise<Answer>;
 
 export type Handlers = {readonly [Name in keyof Inputs]: Handler<Inputs[Name]>};
@@ -46,7 +46,7 @@ export function createHandlers({store, bodyBytes, onAccepted}: HandlerOptions): 
   return {
     submit: async ({account, fingerprint}, {body: {message}, headers: {'idempotency-key': key}}) => {
       const idempotency = key && fingerprint ? idempotencyOf(key, fingerprint) : undefined;
-      const outcome = await store.append({account, message, ...(idempotency && {idempotency})});
+      const outcome = await store.perform('append', {account, message, ...(idempotency && {idempotency})});
       if (outcome.kind === 'appended') onAccepted();
       switch (outcome.kind) {
         case 'mismatch':
@@ -60,48 +60,57 @@ export function createHandlers({store, bodyBytes, onAccepted}: HandlerOptions): 
             headers: {'retry-after': '60'},
           });
         case 'appended':
-        case 'replayed':
+        case 'replayed': {
+          const id = shownId(outcome.id);
           return json(
             202,
-            {id: outcome.id, message, status: 'queued', createdAt: timestamp(outcome.createdAt)},
+            {id, message, status: 'queued', createdAt: timestamp(outcome.createdAt)},
             {
               // Relative to the request's own URL, so that it works under any base path.
-              location: `messages/${outcome.id}`,
+              location: `messages/${id}`,
               ...(outcome.kind === 'replayed' && {'idempotency-replayed': 'true'}),
             },
           );
+        }
       }
     },
-    list: async ({account, waits}, {query: {limit, cursor, status}}) => {
-      await waits.room(answerBytes(limit, bodyBytes));
-      await waits.turn(); // Before the page is read: reading many at a time would delay others, too.
-      const filter = {...(cursor !== undefined && {after: cursor}), ...(status && {status})};
-      const {messages, more} = await store.list({account, limit, ...filter});
-      const page = {messages: messages.map(represent), nextCursor: (more && messages.at(-1)?.id) || null};
-      return shown(messages, page);
+    list: async ({account, hold}, {query: {limit, cursor, status}}) => {
+      await hold.room(answerBytes(limit, bodyBytes));
+      await hold.turn(); // Before the page is read: reading many at a time would delay others, too.
+      const after = cursor === undefined ? undefined : storedId(cursor);
+      const {messages, more} = await store.perform('list', {
+        account,
+        limit,
+        ...(after && {after}),
+        ...(status && {status}),
+      });
+      const shown = messages.map(represent);
+      return answerWith(messages, {messages: shown, nextCursor: (more && shown.at(-1)?.id) || null});
     },
-    get: async ({account, id, waits}) => {
-      await waits.room(answerBytes(1, bodyBytes));
-      const message = id === '' ? undefined : await store.get(account, id);
-      return message ? shown([message], represent(message)) : unknownMessage();
+    get: async ({account, id, hold}) => {
+      await hold.room(answerBytes(1, bodyBytes));
+      const message = id === undefined ? undefined : await store.perform('get', {account, id});
+      return message ? answerWith([message], represent(message)) : unknownMessage();
     },
-    claim: async ({account, waits}, {body: {limit, leaseSeconds}}) => {
-      await waits.room(answerBytes(limit, bodyBytes));
-      const messages = await store.claim({account, limit, leaseMs: leaseSeconds * 1000});
-      const answer = shown(messages, {
+    claim: async ({account, hold}, {body: {limit, leaseSeconds}}) => {
+      await hold.room(answerBytes(limit, bodyBytes));
+      const messages = await store.perform('claim', {account, limit, leaseMs: leaseSeconds * 1000});
+      const answer = answerWith(messages, {
         messages: messages.map(message => ({
           ...represent(message),
           lease: message.lease,
           leaseExpiresAt: timestamp(message.leaseUntil),
         })),
       });
-      if (answer.longBytes !== undefined) waits.limit(leaseSeconds * LEASE_SHARE * 1000);
+      if (answer.longBytes !== undefined) hold.limit(leaseSeconds * LEASE_SHARE * 1000);
       return answer;
     },
-    ack: async ({account, id}, {body: {lease}}) => settled(id, await store.ack({account, id, lease})),
+    ack: async ({account, id}, {body: {lease}}) =>
+      id === undefined ? unknownMessage() : settled(id, await store.perform('ack', {account, id, lease})),
     nack: async ({account, id}, {body: {lease, delaySeconds, reason}}) => {
+      if (id === undefined) return unknownMessage();
       const kept = reason !== undefined && {reason: cutText(reason.toWellFormed(), REASON_BYTES, '…')};
-      return settled(id, await store.nack({account, id, lease, delayMs: delaySeconds * 1000, ...kept}));
+      return settled(id, await store.perform('nack', {account, id, lease, delayMs: delaySeconds * 1000, ...kept}));
     },
   };
 }
@@ -113,7 +122,7 @@ export function answerBytes(messages: number, bodyBytes: number): number {
 }
 
 /** A response that shows these messages. */
-function shown(messages: readonly StoredMessage[], body: object): Answer {
+function answerWith(messages: readonly StoredMessage[], body: object): Answer {
   const length = messages.reduce((sum, {message, reason = ''}) => sum + message.length + reason.length, 0);
   const answer = json(200, body);
   if (length > SHORT) return {...answer, longBytes: length};
@@ -137,7 +146,7 @@ function settled(id: string, outcome: SettleOutcome): Answer {
         'The lease has ended, so another worker may have the message. Stop processing it.',
       );
     case 'settled':
-      return json(200, {id, status: outcome.status, attempts: outcome.attempts});
+      return json(200, {id: shownId(id), status: outcome.status, attempts: outcome.attempts});
   }
 }
 
@@ -147,7 +156,14 @@ function unknownMessage(): Answer {
 }
 
 function represent({id, message, status, createdAt, attempts, reason}: StoredMessage) {
-  return {id, message, status, createdAt: timestamp(createdAt), attempts, ...(reason !== undefined && {reason})};
+  return {
+    id: shownId(id),
+    message,
+    status,
+    createdAt: timestamp(createdAt),
+    attempts,
+    ...(reason !== undefined && {reason}),
+  };
 }
 
 let last = {ms: 0, text: ''};

@@ -16,6 +16,17 @@ const MESSAGE_ID = {
   pattern: '^msg_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$',
   description: '`msg_` and a UUIDv7: ids of one account sort by arrival.',
 };
+const ID = new RegExp(MESSAGE_ID.pattern);
+
+/** An id as the store has it; undefined if it cannot be one. */
+export function storedId(id: string): string | undefined {
+  return ID.test(id) ? id.slice('msg_'.length) : undefined;
+}
+
+export function shownId(stored: string): string {
+  return `msg_${stored}`;
+}
+
 const TIMESTAMP = {type: 'string', format: 'date-time', description: 'ISO 8601, UTC.'};
 const ATTEMPTS = {type: 'integer', minimum: 0, description: 'How often a worker has claimed the message.'};
 

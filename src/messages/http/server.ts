@@ -4,6 +4,7 @@ import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES} from 'node:http';
 import type {AddressInfo, Socket} from 'node:net';
 import {Connections} from '../../operations/connections.ts';
+import type {Strangers} from '../access/strangers.ts';
 import type {MessagesConfig} from '../generated/config.ts';
 import {type ProblemCode, problem} from './answer.ts';
 import type {App} from './app.ts';
@@ -25,7 +26,12 @@ const MAX_HEADER_BYTES = 16_384;
 const CHECK_INTERVAL_MS = 1000;
 
 /** Resolves once it listens; rejects if it cannot. */
-export async function startApiServer(config: ServerConfig, app: App, host?: string): Promise<ApiServer> {
+export async function startApiServer(
+  config: ServerConfig,
+  app: App,
+  strangers: Strangers,
+  host?: string,
+): Promise<ApiServer> {
   const server = createHttpServer(config);
   const {maxConnections, maxConnectionsPerAddress} = config;
   const perAddress = maxConnectionsPerAddress || maxConnections;
@@ -33,43 +39,42 @@ export async function startApiServer(config: ServerConfig, app: App, host?: stri
   connections.watch(server);
   const lanes = new Map<Socket, Connection>();
   server.on('connection', (socket: Socket) => {
-    lanes.set(socket, new Connection(socket));
+    lanes.set(socket, new Connection(socket, connections));
     // Node removes its own listener in some cases, and an error without any ends the process.
     socket.on('error', nothing);
     socket.once('close', () => lanes.delete(socket));
   });
   let closing = false;
-  const serve = (request: IncomingMessage, response: ServerResponse, sendContinue: () => void) => {
-    const {socket} = request;
-    const connection = lanes.get(socket);
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
+    const connection = lanes.get(request.socket);
     if (connection === undefined) return; // It has closed.
     if (closing) response.shouldKeepAlive = false;
     connection.begin(response);
-    connections.begin(socket);
-    const left = app(request, response, {connection, sendContinue, spend: () => connections.spend(socket)});
+    const left = app(request, response, connection);
     response.on('close', () => {
       connection.end();
-      connections.end(socket);
       left();
     });
   };
-  server.on('request', (request, response) => serve(request, response, nothing));
-  server.on('checkContinue', (request, response) => serve(request, response, () => response.writeContinue()));
-  // An unknown expectation may be ignored (RFC 9110, section 10.1.1); Node's own 417 would bypass all limits.
-  server.on('checkExpectation', (request, response) => serve(request, response, nothing));
+  // The app sends 100 Continue. Node's own 417 for an unknown expectation would bypass all limits.
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, serve);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) {
       // A proxy may have opened it in advance, for a request that it sends at this moment.
       socket.setTimeout(config.keepAliveSeconds * 1000);
     } else {
       connections.spend(socket);
-      refuse(error, socket, lanes.get(socket));
+      refuse(error, socket, lanes.get(socket), strangers);
     }
   });
   // Without a listener, Node closes the connection.
   server.on('connect', ({socket}, stream) => {
     stream.on('error', nothing); // It is not the socket itself if a body was announced.
-    refuseWith(socket, [405, 'method_not_allowed', 'This is not a proxy. See /openapi.json.']);
+    refuseWith(
+      socket,
+      [405, 'method_not_allowed', 'This is not a proxy. See /openapi.json.'],
+      'allow: GET, HEAD, POST\r\n',
+    );
   });
   const unread = setInterval(() => {
     const now = performance.now();
@@ -114,14 +119,21 @@ const CLIENT_ERRORS: Readonly<Record<string, ClientError>> = {
 };
 const MALFORMED: ClientError = [400, 'malformed_request', 'This is not a valid HTTP/1.1 request.'];
 
-/** Invalid or incomplete requests have no response object. */
-function refuse({code = ''}: NodeJS.ErrnoException, socket: Socket, connection: Connection | undefined): void {
+/** Invalid or incomplete requests have no response object. Those without a key that was checked count as strangers'. */
+function refuse(
+  {code = ''}: NodeJS.ErrnoException,
+  socket: Socket,
+  connection: Connection | undefined,
+  strangers: Strangers,
+): void {
   if (connection?.isCut) return; // The last request is being answered.
-  if (connection?.response?.req.complete) {
-    connection.cut(() => true); // The fault is in what follows.
+  const response = connection?.response;
+  if (response?.req.complete) {
+    connection?.cut(() => true); // The fault is in what follows.
     return;
   }
-  if (code === 'ECONNRESET' || !socket.writable || connection?.response?.headersSent) {
+  const isOver = () => !response && strangers.take(socket.remoteAddress ?? '', performance.now()) > 0;
+  if (code === 'ECONNRESET' || !socket.writable || response?.headersSent || isOver()) {
     socket.destroy();
     return;
   }
@@ -130,14 +142,14 @@ function refuse({code = ''}: NodeJS.ErrnoException, socket: Socket, connection: 
 }
 
 /** Writes directly to the socket. */
-function refuseWith(socket: Socket, [status, code, detail]: ClientError): void {
+function refuseWith(socket: Socket, [status, code, detail]: ClientError, headers = ''): void {
   const requestId = randomUUID();
   const {body, contentType} = problem(status, code, detail);
   const text = JSON.stringify({...body, requestId});
   socket.write(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: ${contentType}\r\n` +
       `content-length: ${Buffer.byteLength(text)}\r\ncache-control: no-store\r\nx-request-id: ${requestId}\r\n` +
-      `date: ${new Date().toUTCString()}\r\nconnection: close\r\n\r\n${text}`,
+      `date: ${new Date().toUTCString()}\r\n${headers}connection: close\r\n\r\n${text}`,
   );
   socket.destroySoon();
 }

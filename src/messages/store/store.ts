@@ -1,5 +1,5 @@
 /**
- * The interface of a message store, independent of its engine. Each method resolves once its effect is durable, and
+ * The interface of a message store, independent of its engine. Each operation resolves once its effect is durable, and
  * rejects with a StoreError if it had no effect or if that is unknown. Times are milliseconds since the epoch.
  */
 
@@ -14,7 +14,7 @@ export const MESSAGE_STATUSES = ['queued', 'leased', 'done', 'dead'] as const;
 export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 
 export interface StoredMessage {
-  /** `msg_` and a UUIDv7; ids of one account sort by arrival. */
+  /** A UUIDv7; ids of one account sort by arrival. */
   readonly id: string;
   /** Exactly as given, including lone surrogates and NUL. */
   readonly message: string;
@@ -96,15 +96,7 @@ export type SettleOutcome =
 export const PAGE_BYTES = 1 << 18;
 
 export interface MessageStore {
-  append(message: NewMessage): Promise<AppendOutcome>;
-  get(account: string, id: string): Promise<StoredMessage | undefined>;
-  list(query: ListQuery): Promise<MessagePage>;
-  /** The oldest waiting messages, at most `limit`. No two claims ever hold the same message at a time. */
-  claim(query: ClaimQuery): Promise<readonly LeasedMessage[]>;
-  /** Marks the message as done. Can be repeated with the same lease, for workers that missed the response. */
-  ack(ref: LeaseRef): Promise<SettleOutcome>;
-  /** Makes the message wait again, or marks it dead after its last attempt. */
-  nack(nack: Nack): Promise<SettleOutcome>;
+  perform<K extends ClientOperation>(kind: K, given: Operations[K]['given']): Promise<Operations[K]['result']>;
   /**
    * Only of a store that several pods share: adds what this pod has allowed accounts to what the others have, and
    * returns in how many milliseconds each of their buckets will be full again. Undefined if it is down.
@@ -200,3 +192,57 @@ export class StoreError extends Error {
     this.refusal = refusal;
   }
 }
+
+/** The operations of an engine, and their results: plain data, because it may be copied to another thread. */
+export interface Operations {
+  append: {readonly given: NewMessage; readonly result: AppendOutcome};
+  get: {readonly given: {readonly account: string; readonly id: string}; readonly result: StoredMessage | undefined};
+  list: {readonly given: ListQuery; readonly result: MessagePage};
+  /** The oldest waiting messages, at most `limit`. No two claims ever hold the same message at a time. */
+  claim: {readonly given: ClaimQuery; readonly result: readonly LeasedMessage[]};
+  /** Marks the message as done. Can be repeated with the same lease, for workers that missed the response. */
+  ack: {readonly given: LeaseRef; readonly result: SettleOutcome};
+  /** Makes the message wait again, or marks it dead after its last attempt. */
+  nack: {readonly given: Nack; readonly result: SettleOutcome};
+  spend: {readonly given: {readonly used: RateUsages}; readonly result: RateUsages};
+  /** `probe`: write in any case, to find out whether the disk is writable. */
+  sweep: {readonly given: {readonly probe: boolean}; readonly result: SweepOutcome};
+}
+
+export type OperationKind = keyof Operations;
+/** For clients' requests. The others are for the store itself. */
+type ClientOperation = Exclude<OperationKind, 'spend' | 'sweep'>;
+
+export type Operation = {
+  readonly [K in OperationKind]: {readonly kind: K; readonly given: Operations[K]['given']};
+}[OperationKind];
+
+/** Operations that are sent to the engine together. It may commit several chunks in one transaction. */
+export interface Chunk {
+  readonly operations: readonly Operation[];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export function isWrite({kind}: Operation): boolean {
+  return kind !== 'get' && kind !== 'list';
+}
+
+export type OperationValue = Operations[OperationKind]['result'];
+
+export interface SweepOutcome {
+  /** Leases that had expired. */
+  readonly lapsed: number;
+  /** Messages beyond their retention time that were deleted. */
+  readonly deleted: number;
+  /** Absent if it was not read this time. */
+  readonly backlog?: Backlog;
+  /** Absent if they were not read this time, and with SQLite; unknown if another pod reads them, or nobody can. */
+  readonly rows?: StoredRows | 'unknown';
+  /** There is more to do: sweep again soon. */
+  readonly more: boolean;
+}
+
+export type OperationResult =
+  | {readonly ok: true; readonly value: OperationValue}
+  | {readonly ok: false; readonly refusal: StoreRefusal; readonly problem: string};

@@ -142,6 +142,18 @@ test.each([
   ['CONNECT', 'CONNECT x:443 HTTP/1.1\r\nhost: x:443\r\n\r\n', 405, 'method_not_allowed'],
   ['a long query', `GET /openapi.json?${'a&'.repeat(2000)} HTTP/1.1\r\nhost: x\r\n\r\n`, 414, 'uri_too_long'],
   [
+    'chunks in HTTP/1.0', // RFC 9112, section 6.1
+    `${head('key-of.account-0.all').replace('1.1', '1.0')}transfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+    400,
+    'malformed_request',
+  ],
+  [
+    'a length given as a list',
+    `${head('key-of.account-0.all')}content-length: 2, 2\r\n\r\n{}`,
+    400,
+    'malformed_request',
+  ],
+  [
     'an unknown transfer coding',
     `${head('key-of.account-0.all')}transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
     501,
@@ -165,6 +177,18 @@ test.each([
   await expectOthersServed();
 });
 
+// attack: message-work
+test('malformed requests beyond the limit of strangers get no response', async () => {
+  const strangers = {requestsPerSecond: 1, addressRequestsPerSecond: 1};
+  const strict = await startService({config: {limits: {strangers}}});
+  const got: string[] = [];
+  for (let n = 0; n < 10; n++) got.push(await exchange(strict.port, 'hello\r\n\r\n').catch(() => ''));
+  await strict.stop();
+  expect(got.filter(text => text.startsWith('HTTP/1.1 400 ')).length).toBeLessThanOrEqual(7);
+  expect(got.at(0)).toContain('malformed_request');
+  expect(got.at(-1)).toBe('');
+});
+
 // attack: message-connections
 test.each([
   ['CONNECT', ''],
@@ -184,7 +208,7 @@ test.each([
   ['CONNECT with a body', 'CONNECT x:1 HTTP/1.1\r\nhost: x:1\r\ncontent-length: 10\r\n\r\nabc'],
   ['CONNECT with chunks', 'CONNECT x:1 HTTP/1.1\r\nhost: x:1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n'],
 ])('%s: 405', async (_, bytes) => {
-  expect(await exchange(service.port, bytes)).toMatch(/^HTTP\/1\.1 405 [\s\S]*method_not_allowed/);
+  expect(await exchange(service.port, bytes)).toMatch(/^HTTP\/1\.1 405 [\s\S]*allow: [\s\S]*method_not_allowed/);
 });
 
 test.each([

@@ -7,10 +7,10 @@ import {migrate} from '../sqlite/schema.ts';
 import {openSource} from './source.ts';
 
 const INSERT = `
-  INSERT INTO messages (id, account, created_at, available_at, bytes, message) VALUES
-    ('msg_1', 'b', 1, 0, 3, '"1"'), ('msg_2', 'a', 1, 0, 3, '"2"'), ('msg_3', 'a', 1, 0, 3, '"3"'), ('msg_4', 'b', 1, 0, 3, '"4"');
+  INSERT INTO messages (id, account, created_at, bytes, literal) VALUES
+    ('1', 'b', 1, 3, '"1"'), ('2', 'a', 1, 3, '"2"'), ('3', 'a', 1, 3, '"3"'), ('4', 'b', 1, 3, '"4"');
   INSERT INTO accounts VALUES ('a', 1), ('b', 1);
-  INSERT INTO idempotency VALUES ('a', 'key', '', 'msg_2', 1)`;
+  INSERT INTO idempotency VALUES ('a', 'key', '', '2', 1)`;
 
 test('what is read for an account walks no other messages, and sorts none', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-source-'));

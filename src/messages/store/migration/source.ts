@@ -1,7 +1,6 @@
 /** The SQLite database that is migrated: opened by no other process, and read as rows of PostgreSQL's tables. */
 import {existsSync} from 'node:fs';
 import {DatabaseSync, type SQLOutputValue} from 'node:sqlite';
-import {uuidOf} from '../message-id.ts';
 import {CLOCK_SKEW_MS} from '../postgres/session/schema.ts';
 import {lastId} from '../sqlite/append.ts';
 import {FENCE, migrate, SCHEMA_VERSION} from '../sqlite/schema.ts';
@@ -32,22 +31,6 @@ export interface KeyRow {
   readonly created_at: string;
 }
 
-export interface Source extends Disposable {
-  readonly accounts: readonly string[];
-  messages(account: string): Iterable<MessageRow>;
-  keys(account: string): Iterable<KeyRow>;
-  /** The greatest id of all messages. */
-  readonly lastId: string | undefined;
-  /** Of the migration that has fenced the database. */
-  readonly migrationId: string | undefined;
-  /** That migration has seen its commit. */
-  readonly isMigrated: boolean;
-  /** From now on, no program serves this database. */
-  fence(migrationId: string): void;
-  noteMigrated(): void;
-  unfence(): void;
-}
-
 const SQLITE_BUSY = 5;
 
 /** Undefined while another process has the database open. */
@@ -68,7 +51,7 @@ export function openSource(path: string): Source | undefined {
     if (isBusy(error)) return undefined;
     throw error;
   }
-  return new OpenSource(db);
+  return new Source(db);
 }
 
 /** Whether another process has the database open that is not a migration: that one would have locked it. */
@@ -82,7 +65,7 @@ export function isServed(path: string): boolean {
   }
 }
 
-class OpenSource implements Source {
+export class Source implements Disposable {
   readonly #db: DatabaseSync;
 
   constructor(db: DatabaseSync) {
@@ -94,9 +77,14 @@ class OpenSource implements Source {
     return rows.map(({account}) => String(account));
   }
 
+  /** What the account is charged. */
+  bytesOf(account: string): number {
+    return Number(this.#db.prepare('SELECT bytes FROM accounts WHERE account = ?').get(account)?.bytes);
+  }
+
+  /** The greatest id of all messages. */
   get lastId(): string | undefined {
-    const id = lastId(this.#db);
-    return id === undefined ? undefined : uuidOf(id);
+    return lastId(this.#db);
   }
 
   *messages(account: string): Iterable<MessageRow> {
@@ -112,21 +100,24 @@ class OpenSource implements Source {
         account,
         key: String(key),
         fingerprint: String(fingerprint),
-        id: uuidOf(String(id)),
+        id: String(id),
         created_at: String(created_at),
       };
     }
   }
 
+  /** Of the migration that has fenced the database. */
   get migrationId(): string | undefined {
     if (versionOf(this.#db) < FENCE) return undefined;
     return String(this.#db.prepare('SELECT id FROM migration').get()?.id);
   }
 
+  /** That migration has seen its commit. */
   get isMigrated(): boolean {
     return versionOf(this.#db) >= 2 * FENCE;
   }
 
+  /** From now on, no program serves this database. */
   fence(migrationId: string): void {
     this.#db.exec(`
       BEGIN;
@@ -154,24 +145,21 @@ class OpenSource implements Source {
 }
 
 function toRow(row: Readonly<Record<string, SQLOutputValue>>): MessageRow {
-  const {available_at, lease_until, reason} = row;
-  const isDelayed = row.status === 'queued' && Number(available_at) > 0;
-  const status = row.status === 'queued' ? (isDelayed ? 'delayed' : 'waiting') : row.status;
-  const leaseUntil = row.status === 'leased' ? Number(lease_until) : null;
-  const availableAt = leaseUntil === null ? (isDelayed ? available_at : null) : leaseUntil + CLOCK_SKEW_MS;
+  const endsAt = row.available_at === null ? null : Number(row.available_at);
+  const isLeased = row.status === 'leased';
   return {
     account: String(row.account),
-    id: uuidOf(String(row.id)),
+    id: String(row.id),
     lease: textOf(row.lease),
     created_at: String(row.created_at),
-    available_at: textOf(availableAt),
-    lease_until: textOf(leaseUntil),
+    available_at: textOf(isLeased ? Number(endsAt) + CLOCK_SKEW_MS : endsAt),
+    lease_until: textOf(isLeased ? endsAt : null),
     finished_at: textOf(row.finished_at),
     bytes: String(row.bytes),
     attempts: String(row.attempts),
-    status: String(status),
-    reason: reason === null ? null : JSON.stringify(reason),
-    literal: String(row.message),
+    status: String(row.status),
+    reason: textOf(row.reason),
+    literal: String(row.literal),
   };
 }
 

@@ -1,13 +1,13 @@
 /** The data that the migration writes to PostgreSQL, and reads back. */
-import {keyCost, messageCost} from '../cost.ts';
-import type {Session} from '../postgres/session/session.ts';
+import {columnsOf, type Session} from '../postgres/session/session.ts';
 import {BATCH_BYTES, BATCH_ROWS} from '../rules.ts';
 import type {KeyRow, MessageRow, Source} from './source.ts';
 
 const COLUMNS = [
-  ...['account', 'id', 'lease', 'created_at', 'available_at', 'lease_until', 'finished_at', 'bytes', 'attempts'],
-  ...['status', 'reason'],
+  ...(['account', 'id', 'lease', 'created_at', 'available_at', 'lease_until', 'finished_at', 'bytes'] as const),
+  ...(['attempts', 'status', 'reason'] as const),
 ];
+const KEY_COLUMNS = ['account', 'key', 'fingerprint', 'id', 'created_at'] as const;
 const TYPES = ['text', 'uuid', 'uuid', 'bigint', 'bigint', 'bigint', 'bigint', 'int', 'int', 'text', 'text'];
 const arrays = (types: readonly string[]) => types.map((type, index) => `$${index + 1}::${type}[]`).join(', ');
 
@@ -50,23 +50,13 @@ const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 /** Copies an account in batches. Its row comes last. Returns the number of messages. */
 export async function copyAccount(session: Session, source: Source, account: string): Promise<number> {
   let count = 0;
-  let bytes = 0;
   for (const batch of batches(source.messages(account))) {
     count += batch.length;
-    for (const row of batch) bytes += costOf(row);
-    await session.query(INSERT_MESSAGES, columnsOf(batch));
+    await session.query(INSERT_MESSAGES, columnsOf(batch, ...COLUMNS, 'literal'));
   }
-  for (const batch of batches(source.keys(account))) {
-    for (const {key} of batch) bytes += keyCost(account, key);
-    await session.query(INSERT_KEYS, columnsOf(batch));
-  }
-  await session.query(INSERT_ACCOUNT, [account, bytes, source.lastId ?? null]);
+  for (const batch of batches(source.keys(account))) await session.query(INSERT_KEYS, columnsOf(batch, ...KEY_COLUMNS));
+  await session.query(INSERT_ACCOUNT, [account, source.bytesOf(account), source.lastId ?? null]);
   return count;
-}
-
-/** PostgreSQL stores a reason as JSON, so its charge differs from that of SQLite. */
-function costOf({account, bytes, reason}: MessageRow): number {
-  return messageCost({account, bytes: Number(bytes), reasonBytes: Buffer.byteLength(reason ?? '')});
 }
 
 export async function accountsOf(session: Session): Promise<readonly string[]> {
@@ -75,17 +65,17 @@ export async function accountsOf(session: Session): Promise<readonly string[]> {
 
 export async function* messagesOf(session: Session, account: string): AsyncIterable<MessageRow> {
   for (let after = BEFORE_ALL; ; ) {
-    const rows = await session.query(READ_MESSAGES, [account, after]);
+    const rows = await session.query<MessageRow>(READ_MESSAGES, [account, after]);
     if (rows.length === 0) return;
-    for (const row of rows) yield row as unknown as MessageRow;
+    yield* rows;
     after = String(rows.at(-1)?.id);
   }
 }
 
 export async function* keysOf(session: Session, account: string): AsyncIterable<KeyRow> {
   for (let after = ''; ; ) {
-    const rows = await session.query(READ_KEYS, [account, after]);
-    for (const row of rows) yield row as unknown as KeyRow;
+    const rows = await session.query<KeyRow>(READ_KEYS, [account, after]);
+    yield* rows;
     if (rows.length < BATCH_ROWS) return;
     after = String(rows.at(-1)?.key);
   }
@@ -102,9 +92,4 @@ function* batches<R extends MessageRow | KeyRow>(rows: Iterable<R>): Iterable<re
     [batch, bytes] = [[], 0];
   }
   if (batch.length > 0) yield batch;
-}
-
-/** The values of each column, in the order of the first row's. */
-function columnsOf<R extends MessageRow | KeyRow>(rows: readonly R[]): unknown[] {
-  return Object.keys(rows[0] ?? {}).map(column => rows.map(row => row[column as keyof R]));
 }

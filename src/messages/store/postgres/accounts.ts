@@ -1,13 +1,14 @@
 /** The accounts' rows: locks them for a transaction, and keeps how many bytes and which last id each account has. */
-import {type MessageIds, uuidOf} from '../message-id.ts';
+import type {MessageIds} from '../message-id.ts';
 import type {Charges} from '../rules.ts';
-import type {Session} from './session/session.ts';
+import {columnsOf, type Session} from './session/session.ts';
 
 interface Account {
+  readonly account: string;
   /** The ctid of its row. */
   readonly place: string;
   bytes: number;
-  lastId: string | undefined;
+  lastId: string | null;
   changed: boolean;
 }
 
@@ -17,7 +18,7 @@ export const LOCK = {
   text: `
     SELECT a.* FROM unnest($1::text[]) AS wanted(account)
     CROSS JOIN LATERAL (
-      SELECT ctid::text AS place, account, bytes, last_id
+      SELECT ctid::text AS place, account, bytes, last_id AS "lastId", false AS changed
       FROM accounts a WHERE a.account = wanted.account LIMIT 1 FOR UPDATE) a`,
 };
 export const CREATE = {
@@ -58,18 +59,8 @@ export class Accounts implements Charges {
 
   static async lock(session: Session, names: ReadonlySet<string>): Promise<Accounts> {
     if (names.size === 0) return new Accounts(new Map());
-    const rows = await session.query(LOCK, [[...names].sort()]);
-    const known = new Map(
-      rows.map(({place, account, bytes, last_id}) => [
-        String(account),
-        {
-          place: String(place),
-          bytes: Number(bytes),
-          lastId: last_id === null ? undefined : String(last_id),
-          changed: false,
-        },
-      ]),
-    );
+    const rows = await session.query<Account>(LOCK, [[...names].sort()]);
+    const known = new Map(rows.map(row => [row.account, row]));
     const missing = [...names].filter(name => !known.has(name)).sort();
     if (missing.length > 0) throw new MissingAccounts(missing);
     return new Accounts(known);
@@ -92,22 +83,17 @@ export class Accounts implements Charges {
   /** The account's next id: above all earlier ones, even if the clock stepped back. `now` as the database has it. */
   nextId(account: string, ids: MessageIds, now: number): string {
     const known = this.#get(account);
-    if (known.lastId !== undefined) ids.continueAfter(known.lastId);
+    if (known.lastId !== null) ids.continueAfter(known.lastId);
     const id = ids.next(now);
-    known.lastId = uuidOf(id);
+    known.lastId = id;
     known.changed = true;
     return id;
   }
 
   /** Writes what has changed. */
   save(session: Session): void {
-    const changed = [...this.#known].filter(([, account]) => account.changed);
-    if (changed.length === 0) return;
-    session.send(SAVE, [
-      changed.map(([, {place}]) => place),
-      changed.map(([, {bytes}]) => bytes),
-      changed.map(([, {lastId}]) => lastId),
-    ]);
+    const changed = [...this.#known.values()].filter(account => account.changed);
+    if (changed.length > 0) session.send(SAVE, columnsOf(changed, 'place', 'bytes', 'lastId'));
   }
 
   #get(account: string): Account {

@@ -1,8 +1,8 @@
-import {idOf, type MessageIds, uuidOf} from '../message-id.ts';
+import type {MessageIds} from '../message-id.ts';
 import {decideAppend} from '../rules.ts';
 import type {AppendOutcome, NewMessage, StoreRules} from '../store.ts';
 import type {Accounts} from './accounts.ts';
-import type {Session} from './session/session.ts';
+import {columnsOf, type Session} from './session/session.ts';
 
 interface Key {
   readonly account: string;
@@ -20,7 +20,7 @@ export const FIND_KEYS = {
   text: `
     SELECT k.* FROM unnest($1::text[], $2::text[]) AS wanted(account, key)
     CROSS JOIN LATERAL (
-      SELECT account, key, fingerprint, id, created_at
+      SELECT account, key, fingerprint, id, created_at AS "createdAt"
       FROM idempotency k WHERE k.account = wanted.account AND k.key = wanted.key LIMIT 1) k`,
 };
 export const INSERT = {
@@ -42,19 +42,9 @@ export const KEEP_KEYS = {
 
 /** After the accounts have been locked, so that no other transaction can use a key meanwhile. */
 export async function findKeys(session: Session, messages: readonly NewMessage[]): Promise<Keys> {
-  const withKey = messages.filter(({idempotency}) => idempotency !== undefined);
-  if (withKey.length === 0) return new Map();
-  const rows = await session.query(FIND_KEYS, [
-    withKey.map(({account}) => account),
-    withKey.map(({idempotency}) => idempotency?.key),
-  ]);
-  const found = rows.map(({account, key, fingerprint, id, created_at}) => ({
-    account: String(account),
-    key: String(key),
-    fingerprint: String(fingerprint),
-    id: idOf(id),
-    createdAt: Number(created_at),
-  }));
+  const wanted = messages.flatMap(({account, idempotency}) => (idempotency ? [{account, key: idempotency.key}] : []));
+  if (wanted.length === 0) return new Map();
+  const found = await session.query<Key>(FIND_KEYS, columnsOf(wanted, 'account', 'key'));
   return new Map(found.map(each => [nameOf(each), each]));
 }
 
@@ -94,9 +84,9 @@ export class Appends {
     const id = accounts.nextId(account, ids, now);
     this.#inserted.push({account, id, literal, bytes});
     if (idempotency) {
-      const used = {account, ...idempotency, id, createdAt: now};
-      keys.set(nameOf(used), used);
-      this.#used.set(nameOf(used), used);
+      const key = {account, ...idempotency, id, createdAt: now};
+      keys.set(nameOf(key), key);
+      this.#used.set(nameOf(key), key);
     }
     return {kind: 'appended', id, createdAt: now};
   }
@@ -104,25 +94,9 @@ export class Appends {
   save(session: Session): void {
     const {now} = this.#context;
     const inserted = this.#inserted;
-    if (inserted.length > 0) {
-      session.send(INSERT, [
-        inserted.map(({account}) => account),
-        inserted.map(({id}) => uuidOf(id)),
-        inserted.map(({literal}) => literal),
-        inserted.map(({bytes}) => bytes),
-        now,
-      ]);
-    }
+    if (inserted.length > 0) session.send(INSERT, [...columnsOf(inserted, 'account', 'id', 'literal', 'bytes'), now]);
     const used = [...this.#used.values()];
-    if (used.length > 0) {
-      session.send(KEEP_KEYS, [
-        used.map(({account}) => account),
-        used.map(({key}) => key),
-        used.map(({fingerprint}) => fingerprint),
-        used.map(({id}) => uuidOf(id)),
-        now,
-      ]);
-    }
+    if (used.length > 0) session.send(KEEP_KEYS, [...columnsOf(used, 'account', 'key', 'fingerprint', 'id'), now]);
   }
 }
 

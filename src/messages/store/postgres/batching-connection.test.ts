@@ -1,10 +1,9 @@
 import {pino} from 'pino';
 import {expect, test} from 'vitest';
 import {ManualClock} from '../../../../test/support/manual-clock.ts';
-import type {Operation, OperationValue} from '../queue/operations.ts';
-import {rowsOf, textLength} from '../queue/submissions.ts';
 import {BATCH_BYTES, BATCH_ROWS} from '../rules.ts';
-import {StoreError} from '../store.ts';
+import {type Operation, type OperationValue, StoreError} from '../store.ts';
+import {rowsOf, textLength} from '../submissions.ts';
 import {BatchingConnection, type BatchingConnectionOptions} from './batching-connection.ts';
 import type {Session} from './session/session.ts';
 

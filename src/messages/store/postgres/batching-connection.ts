@@ -1,10 +1,16 @@
 import type {Logger} from 'pino';
 import {type BackoffPolicy, backoffMs} from '../../../time/backoff.ts';
 import type {Clock} from '../../../time/clock.ts';
-import type {Operation, OperationKind, OperationResult, Operations, OperationValue} from '../queue/operations.ts';
-import {rowsOf, type SubmissionLimits, Submissions, textLength} from '../queue/submissions.ts';
 import {BATCH_BYTES, BATCH_ROWS} from '../rules.ts';
-import {StoreError} from '../store.ts';
+import {
+  type Operation,
+  type OperationKind,
+  type OperationResult,
+  type Operations,
+  type OperationValue,
+  StoreError,
+} from '../store.ts';
+import {type SubmissionLimits, Submissions} from '../submissions.ts';
 import {refused} from './session/failure.ts';
 import type {Session} from './session/session.ts';
 
@@ -37,7 +43,6 @@ export class BatchingConnection {
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #session: Session | undefined;
-  #queue: Operation[] = [];
   #wake: (() => void) | undefined;
   #problem: string | undefined = 'not connected yet';
   /** The last append found no room on the server. */
@@ -47,11 +52,9 @@ export class BatchingConnection {
     this.#options = options;
     this.#submissions = new Submissions({
       ...options,
-      post: ({operations}) => {
-        this.#queue.push(...operations);
-        if (this.#problem === undefined) this.#wake?.();
-        else queueMicrotask(() => this.#reject(this.#problem ?? ''));
-      },
+      engineRows: BATCH_ROWS,
+      engineBytes: BATCH_BYTES,
+      wake: () => this.#wake?.(),
       monotonic: () => options.clock.monotonic(),
     });
     this.#running = this.#run();
@@ -125,43 +128,30 @@ export class BatchingConnection {
     void session.ended.then(() => this.#wake?.());
     while (!this.#closing.signal.aborted) {
       if (session.isBroken) throw new StoreError('down', 'the connection was lost');
-      if (this.#queue.length === 0) await this.#woken();
+      if (this.#submissions.queued === 0) await this.#woken();
       else await this.#commit(session);
     }
   }
 
   async #commit(session: Session): Promise<void> {
     const start = performance.now();
-    const batch: Operation[] = [];
-    this.#moveTo(batch, () => true);
+    const submissions = this.#submissions;
+    const batch = submissions.take(Number.POSITIVE_INFINITY);
+    const join: Join = fits => batch.push(...submissions.take(Number.POSITIVE_INFINITY, fits));
     try {
-      const values = await this.#options.perform(session, batch, fits => this.#moveTo(batch, fits));
+      const values = await this.#options.perform(session, batch, join);
       if (values.length !== batch.length) throw new Error(`${values.length} answers to ${batch.length} operations`);
       if (batch.some(({kind}) => kind === 'append')) this.#full = false;
-      this.#submissions.answer(values.map(value => ({ok: true, value})));
+      submissions.answer(values.map(value => ({ok: true, value})));
       this.#options.onBatch(batch.length, performance.now() - start);
     } catch (error) {
       const {refusal, message} = refused(error);
       this.#full = refusal === 'full';
       const isUsable = !session.isBroken && (refusal === 'busy' || refusal === 'full');
       if (!isUsable) this.#problem = message; // First, so that the caller sees it together with the answer.
-      this.#submissions.answer(batch.map((): OperationResult => ({ok: false, refusal, problem: message})));
+      submissions.answer(batch.map((): OperationResult => ({ok: false, refusal, problem: message})));
       if (!isUsable) throw error;
     }
-  }
-
-  /** Moves the first operations that wait: as many as fit, and as one transaction may have. */
-  #moveTo(batch: Operation[], fits: (operation: Operation) => boolean): void {
-    let rows = batch.reduce((sum, {given}) => sum + rowsOf(given), 0);
-    let bytes = batch.reduce((sum, {given}) => sum + textLength(given), 0);
-    let count = 0;
-    for (const operation of this.#queue) {
-      if (rows >= BATCH_ROWS || bytes >= BATCH_BYTES || !fits(operation)) break;
-      rows += rowsOf(operation.given);
-      bytes += textLength(operation.given);
-      count += 1;
-    }
-    batch.push(...this.#queue.splice(0, count));
   }
 
   #woken(): Promise<void> {
@@ -176,8 +166,8 @@ export class BatchingConnection {
   /** Nothing of what waits was sent. */
   #reject(problem: string): void {
     this.#problem = problem;
-    while (this.#queue.length > 0) {
-      const rejected = this.#queue.splice(0);
+    while (this.#submissions.queued > 0) {
+      const rejected = this.#submissions.take(Number.POSITIVE_INFINITY);
       this.#submissions.answer(rejected.map((): OperationResult => ({ok: false, refusal: 'down', problem})));
     }
   }

@@ -4,16 +4,18 @@ import type {Logger} from 'pino';
 import type {Clock} from '../../../time/clock.ts';
 import {DeadlineError} from '../../../time/deadline.ts';
 import {MessageIds} from '../message-id.ts';
-import type {Operation, OperationValue, SweepOutcome} from '../queue/operations.ts';
-import type {SubmissionLimits} from '../queue/submissions.ts';
 import {
   type MessageStore,
+  type Operation,
+  type OperationValue,
   StoreError,
   type StoreHealth,
   type StoreObservation,
   type StoreRules,
+  type SweepOutcome,
   UNKNOWN_BACKLOG,
 } from '../store.ts';
+import type {SubmissionLimits} from '../submissions.ts';
 import {BatchingConnection, type BatchingConnectionOptions} from './batching-connection.ts';
 import {spend} from './rate-usage.ts';
 import {get, list, readBacklog, readStoredRows} from './read.ts';
@@ -86,12 +88,12 @@ export class PostgresStore implements MessageStore {
     this.#sweeping = this.#sweepUntilClosed();
   }
 
-  readonly append: MessageStore['append'] = async message => this.#writer(message).submit('append', message);
-  readonly claim: MessageStore['claim'] = async query => this.#writer(query).submit('claim', query);
-  readonly ack: MessageStore['ack'] = async ref => this.#writer(ref).submit('ack', ref);
-  readonly nack: MessageStore['nack'] = async nack => this.#writer(nack).submit('nack', nack);
-  readonly get: MessageStore['get'] = async (account, id) => this.#reader({account}).submit('get', {account, id});
-  readonly list: MessageStore['list'] = async query => this.#reader(query).submit('list', query);
+  readonly perform: MessageStore['perform'] = async (kind, given) => {
+    const channels = kind === 'get' || kind === 'list' ? this.#readers : this.#writers;
+    const channel = channels[Number.parseInt(hash('sha1', given.account).slice(0, 8), 16) % channels.length];
+    if (channel === undefined || this.#closing.signal.aborted) throw new StoreError('down', 'the store is closed');
+    return channel.submit(kind, given);
+  };
 
   readonly spend: NonNullable<MessageStore['spend']> = async used =>
     this.#sharing.submit('spend', {used}).catch((error: unknown) => {
@@ -125,20 +127,6 @@ export class PostgresStore implements MessageStore {
 
   get #connections(): readonly BatchingConnection[] {
     return [...this.#writers, ...this.#readers, this.#keeper, this.#sharing];
-  }
-
-  #writer({account}: {readonly account: string}): BatchingConnection {
-    return this.#of(this.#writers, account);
-  }
-
-  #reader({account}: {readonly account: string}): BatchingConnection {
-    return this.#of(this.#readers, account);
-  }
-
-  #of(channels: readonly BatchingConnection[], account: string): BatchingConnection {
-    const channel = channels[Number.parseInt(hash('sha1', account).slice(0, 8), 16) % channels.length];
-    if (channel === undefined || this.#closing.signal.aborted) throw new StoreError('down', 'the store is closed');
-    return channel;
   }
 
   async #sweep(session: Session): Promise<SweepOutcome> {

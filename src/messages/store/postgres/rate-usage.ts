@@ -1,6 +1,6 @@
 /** The part of its rate limits that all pods together have let each account use. */
 import type {RateUsage, RateUsages} from '../store.ts';
-import type {Session} from './session/session.ts';
+import {columnsOf, type Session} from './session/session.ts';
 
 const NOW_MS = 'extract(epoch FROM now())::float8 * 1000';
 const both = (kind: keyof RateUsage) => `${kind} = greatest(u.${kind}, ${NOW_MS}) + excluded.${kind} - ${NOW_MS}`;
@@ -33,19 +33,8 @@ const SILENT_MS = 7000;
  * logged, so this waits neither for the disk nor for a standby. After a crash or a failover, it is empty.
  */
 export async function spend(session: Session, used: RateUsages): Promise<RateUsages> {
-  const sorted = [...used].sort(([a], [b]) => (a < b ? -1 : 1));
-  const rows = await session.query(
-    SPEND,
-    [
-      sorted.map(([account]) => account),
-      ...(['requests', 'bytes', 'answers'] as const).map(kind => sorted.map(([, usage]) => usage[kind])),
-    ],
-    SILENT_MS,
-  );
-  return new Map(
-    rows.map(({account, requests, bytes, answers}) => [
-      String(account),
-      {requests: Number(requests), bytes: Number(bytes), answers: Number(answers)},
-    ]),
-  );
+  const sorted = [...used].sort(([a], [b]) => (a < b ? -1 : 1)).map(([account, usage]) => ({account, ...usage}));
+  const values = columnsOf(sorted, 'account', 'requests', 'bytes', 'answers');
+  const rows = await session.query<RateUsage & {readonly account: string}>(SPEND, values, SILENT_MS);
+  return new Map(rows.map(({account, ...usage}) => [account, usage]));
 }

@@ -1,4 +1,4 @@
-import {idOf, isMessageId, uuidOf} from '../message-id.ts';
+import {type StoredRow, toMessage} from '../rules.ts';
 import {
   type Backlog,
   type ListQuery,
@@ -95,15 +95,14 @@ const NO_LIMIT = 'SET statement_timeout = 0';
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000';
 
 export async function get(session: Session, account: string, id: string): Promise<StoredMessage | undefined> {
-  if (!isMessageId(id)) return undefined;
-  const rows = await session.query(GET, [account, uuidOf(id)]);
-  return rows.map(toMessage)[0];
+  const [row] = await session.query<StoredRow>(GET, [account, id]);
+  return row && toMessage(row);
 }
 
 export async function list(session: Session, {account, limit, after, status}: ListQuery): Promise<MessagePage> {
-  const values = [account, after === undefined ? BEFORE_ALL : uuidOf(after), limit + 1];
+  const values = [account, after ?? BEFORE_ALL, limit + 1];
   const rows = await rowsOf(session, status, values);
-  return {messages: rows.map(toMessage), more: Number(rows[0]?.found ?? 0) > rows.length};
+  return {messages: rows.map(toMessage), more: (rows[0]?.found ?? 0) > rows.length};
 }
 
 /** `now` as this pod has it: the age of the oldest message is by the server's clock, whatever the pod's says. */
@@ -126,22 +125,13 @@ async function readInTime(session: Session, statement: Statement, values: unknow
 }
 
 export async function readStoredRows(session: Session): Promise<StoredRows> {
-  const [row] = await session.query(ROWS, []);
-  return {live: Number(row?.live), dead: Number(row?.dead)};
+  const [row] = await session.query<StoredRows>(ROWS);
+  return row ?? {live: 0, dead: 0};
 }
 
-function rowsOf(session: Session, status: MessageStatus | undefined, values: unknown[]): Promise<readonly Row[]> {
+type PageRow = StoredRow & {readonly found: number};
+
+function rowsOf(session: Session, status: MessageStatus | undefined, values: unknown[]): Promise<readonly PageRow[]> {
   if (status === undefined) return session.query(ALL, values);
   return status === 'queued' ? session.query(QUEUED, values) : session.query(SOME, [...values, status]);
-}
-
-export function toMessage({id, status, created_at, attempts, reason, literal}: Row): StoredMessage {
-  return {
-    id: idOf(id),
-    message: JSON.parse(String(literal)),
-    status: status === 'waiting' || status === 'delayed' ? 'queued' : (status as MessageStatus),
-    createdAt: Number(created_at),
-    attempts: Number(attempts),
-    ...(reason !== null && {reason: JSON.parse(String(reason))}),
-  };
 }

@@ -1,13 +1,11 @@
-import {keyCost, messageCost} from '../cost.ts';
-import type {SweepOutcome} from '../queue/operations.ts';
-import {LAPSE_ROWS, SWEEP_BYTES, SWEEP_ROWS} from '../rules.ts';
-import {type RetentionOptions, type StoreRules, UNKNOWN_BACKLOG} from '../store.ts';
+import {keyCost, LAPSE_ROWS, messageCost, SWEEP_BYTES, SWEEP_ROWS} from '../rules.ts';
+import {type RetentionOptions, type StoreRules, type SweepOutcome, UNKNOWN_BACKLOG} from '../store.ts';
 import {Accounts, withAccounts} from './accounts.ts';
-import {lapse} from './claim.ts';
+import {lapse} from './lease.ts';
 import {FORGET_USAGE} from './rate-usage.ts';
 import {isMessage} from './read.ts';
 import {LOCKS} from './session/schema.ts';
-import type {Row, Session} from './session/session.ts';
+import {columnsOf, type Session} from './session/session.ts';
 import {NOW} from './session/settings.ts';
 
 // The same pod for as long as its connection lasts, so that only one pod has the metrics of the backlog.
@@ -30,7 +28,7 @@ export const DELETE_MESSAGES = {
         SELECT ctid AS place, finished_at FROM messages m
         WHERE ${isMessage('old.account', 'old.id')} FOR UPDATE SKIP LOCKED) m
       WHERE m.finished_at IS NOT NULL))
-    RETURNING account, id, bytes, coalesce(octet_length(reason), 0) AS reason_bytes`,
+    RETURNING account, id, bytes, coalesce(octet_length(reason), 0) AS "reasonBytes"`,
 };
 export const DELETE_BODIES = {
   name: 'delete-bodies',
@@ -74,13 +72,24 @@ export async function sweep(session: Session, rules: StoreRules): Promise<SweepO
 
 /** The database's time; undefined if another pod has the lock. */
 async function mine(session: Session): Promise<number | undefined> {
-  const [row] = await session.query(MINE, []);
-  return row?.mine === true ? Number(row.now) : undefined;
+  const [row] = await session.query<{readonly mine: boolean; readonly now: number}>(MINE, []);
+  return row?.mine ? row.now : undefined;
+}
+
+interface OldMessage {
+  readonly account: string;
+  readonly id: string;
+  readonly bytes: number;
+}
+
+interface OldKey {
+  readonly account: string;
+  readonly key: string;
 }
 
 interface Old {
-  readonly messages: readonly Row[];
-  readonly keys: readonly Row[];
+  readonly messages: readonly OldMessage[];
+  readonly keys: readonly OldKey[];
   readonly accounts: Accounts;
   readonly more: boolean;
 }
@@ -98,13 +107,13 @@ function expire(session: Session, retention: RetentionOptions, now: number): Pro
 
 async function findOld(session: Session, {doneMs, deadMs, idempotencyMs}: RetentionOptions, now: number): Promise<Old> {
   const [done, dead, keys] = await Promise.all([
-    session.query(FINISHED, ['done', now - doneMs]),
-    session.query(FINISHED, ['dead', now - deadMs]),
-    session.query(OLD_KEYS, [now - idempotencyMs]),
+    session.query<OldMessage>(FINISHED, ['done', now - doneMs]),
+    session.query<OldMessage>(FINISHED, ['dead', now - deadMs]),
+    session.query<OldKey>(OLD_KEYS, [now - idempotencyMs]),
   ]);
   const found = [...done, ...dead];
   const messages = upTo(found);
-  const accounts = await Accounts.lock(session, new Set([...messages, ...keys].map(({account}) => String(account))));
+  const accounts = await Accounts.lock(session, new Set([...messages, ...keys].map(({account}) => account)));
   const more = messages.length < found.length || [done, dead, keys].some(({length}) => length === SWEEP_ROWS);
   return {messages, keys, accounts, more};
 }
@@ -112,29 +121,22 @@ async function findOld(session: Session, {doneMs, deadMs, idempotencyMs}: Retent
 async function deleteOld(session: Session, old: Old, {idempotencyMs}: RetentionOptions, now: number): Promise<number> {
   const {accounts} = old;
   const [messages, keys] = await Promise.all([
-    session.query(DELETE_MESSAGES, [old.messages.map(({account}) => account), old.messages.map(({id}) => id)]),
-    session.query(DELETE_KEYS, [
-      old.keys.map(({account}) => account),
-      old.keys.map(({key}) => key),
-      now - idempotencyMs,
-    ]),
+    session.query<OldMessage & {reasonBytes: number}>(DELETE_MESSAGES, columnsOf(old.messages, 'account', 'id')),
+    session.query<OldKey>(DELETE_KEYS, [...columnsOf(old.keys, 'account', 'key'), now - idempotencyMs]),
   ]);
-  for (const {account, bytes, reason_bytes} of messages) {
-    const size = {bytes: Number(bytes), reasonBytes: Number(reason_bytes)};
-    accounts.add(String(account), -messageCost({account: String(account), ...size}));
-  }
-  for (const {account, key} of keys) accounts.add(String(account), -keyCost(String(account), String(key)));
-  session.send(DELETE_BODIES, [messages.map(({account}) => account), messages.map(({id}) => id)]);
+  for (const message of messages) accounts.add(message.account, -messageCost(message));
+  for (const {account, key} of keys) accounts.add(account, -keyCost(account, key));
+  session.send(DELETE_BODIES, columnsOf(messages, 'account', 'id'));
   accounts.save(session);
   return messages.length;
 }
 
 /** At least one row. Deleting a long message costs by its bytes. */
-function upTo(rows: readonly Row[]): readonly Row[] {
+function upTo(rows: readonly OldMessage[]): readonly OldMessage[] {
   let bytes = 0;
   const end = rows.findIndex(row => {
     const isFull = bytes >= SWEEP_BYTES;
-    bytes += Number(row.bytes);
+    bytes += row.bytes;
     return isFull;
   });
   return end === -1 ? rows : rows.slice(0, end);

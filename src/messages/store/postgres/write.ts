@@ -1,12 +1,10 @@
 import type {MessageIds} from '../message-id.ts';
-import type {Operation, OperationValue} from '../queue/operations.ts';
-import type {NewMessage, StoreRules} from '../store.ts';
+import type {NewMessage, Operation, OperationValue, StoreRules} from '../store.ts';
 import {Accounts, withAccounts} from './accounts.ts';
 import {Appends, findKeys} from './append.ts';
 import type {Join} from './batching-connection.ts';
-import {type ClaimedBatch, claim} from './claim.ts';
+import {type ClaimedBatch, claim, lockMessages, Settlements} from './lease.ts';
 import type {Done, Session} from './session/session.ts';
-import {lockMessages, Settlements} from './settle.ts';
 
 interface WriteOptions {
   readonly rules: StoreRules;

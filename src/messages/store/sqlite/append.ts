@@ -2,30 +2,18 @@ import type {DatabaseSync} from 'node:sqlite';
 import {MessageIds} from '../message-id.ts';
 import {decideAppend} from '../rules.ts';
 import type {AppendOutcome, NewMessage, StoreRules} from '../store.ts';
-import type {AccountBytes} from './account-bytes.ts';
-import type {BacklogCounter} from './backlog.ts';
-import type {Work} from './work.ts';
-
-export type Append = (message: NewMessage, now: number) => AppendOutcome;
+import type {Transaction} from './transaction.ts';
 
 /** Must run inside a transaction: message, idempotency key, and the account's bytes are one unit. */
-export function prepareAppend(
-  db: DatabaseSync,
-  usage: AccountBytes,
-  rules: StoreRules,
-  work: Work,
-  backlog: BacklogCounter,
-): Append {
-  const insert = db.prepare(
-    'INSERT INTO messages (id, account, created_at, available_at, bytes, message) VALUES (?, ?, ?, 0, ?, ?)',
-  );
+export function prepareAppend({db, usage, work, backlog}: Transaction, rules: StoreRules) {
+  const insert = db.prepare('INSERT INTO messages (id, account, created_at, bytes, literal) VALUES (?, ?, ?, ?, ?)');
   const findKey = db.prepare('SELECT fingerprint, id, created_at FROM idempotency WHERE account = ? AND key = ?');
   const keepKey = db.prepare(
     'INSERT OR REPLACE INTO idempotency (account, key, fingerprint, id, created_at) VALUES (?, ?, ?, ?, ?)',
   );
   const ids = new MessageIds(lastId(db));
 
-  return (message, now) => {
+  return (message: NewMessage, now: number): AppendOutcome => {
     const {account, idempotency} = message;
     work.add(1, message.message.length);
     const row = idempotency && findKey.get(account, idempotency.key);
@@ -38,7 +26,7 @@ export function prepareAppend(
     if (decision.kind !== 'new') return decision;
     const id = ids.next(now);
     insert.run(id, account, now, decision.bytes, decision.literal);
-    backlog.move(undefined, 'queued');
+    backlog.move(undefined, 'waiting');
     if (idempotency) keepKey.run(account, idempotency.key, idempotency.fingerprint, id, now);
     return {kind: 'appended', id, createdAt: now};
   };

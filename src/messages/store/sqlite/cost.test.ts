@@ -5,13 +5,11 @@ import {join} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
 import {afterAll, expect, test} from 'vitest';
 import {COST_ROWS, type CostRow} from '../../../../test/support/cost.rows.ts';
-import {AccountBytes} from './account-bytes.ts';
 import {prepareAppend} from './append.ts';
-import {BacklogCounter} from './backlog.ts';
 import {prepareLeases} from './lease.ts';
 import {prepareRetention} from './retention.ts';
 import {migrate} from './schema.ts';
-import {Work} from './work.ts';
+import {Transaction} from './transaction.ts';
 
 const FACTOR = 2;
 const folder = mkdtempSync(join(tmpdir(), 'nameplate-cost-'));
@@ -25,16 +23,15 @@ function open(accountBytes = 1e12) {
   const db = new DatabaseSync(path);
   db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF');
   migrate(db);
-  const work = new Work();
-  const usage = new AccountBytes(db);
-  const backlog = new BacklogCounter(db);
-  const options = {path, maxAttempts: 2, accountBytes, reserveBytes: 0, retention};
-  const expire = prepareRetention(db, usage, retention, work);
+  const transaction = new Transaction(db);
+  const {usage} = transaction;
+  const rules = {maxAttempts: 2, accountBytes, retention};
+  const expire = prepareRetention(transaction, retention);
   return {
     db,
     usage,
-    append: prepareAppend(db, usage, options, work, backlog),
-    leases: prepareLeases(db, usage, options, work, backlog),
+    append: prepareAppend(transaction, rules),
+    leases: prepareLeases(transaction, rules),
     sweep: (now: number) => {
       while (expire(now).more);
     },

@@ -2,7 +2,7 @@ import {mkdtempSync, rmSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, expect, test} from 'vitest';
-import type {Operation} from '../queue/operations.ts';
+import type {Operation} from '../store.ts';
 import {Engine} from './engine.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'nameplate-engine-'));

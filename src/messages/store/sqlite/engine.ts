@@ -1,38 +1,49 @@
 import {statfsSync} from 'node:fs';
 import {dirname} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
+import {LAPSE_ROWS} from '../rules.ts';
 import {
   isWrite,
   type Operation,
   type OperationResult,
   type OperationValue,
+  type StoreRules,
   type SweepOutcome,
-} from '../queue/operations.ts';
-import {LAPSE_ROWS} from '../rules.ts';
-import {AccountBytes} from './account-bytes.ts';
-import {type Append, prepareAppend} from './append.ts';
-import {BacklogCounter} from './backlog.ts';
-import {CommitError, failureOf} from './failure.ts';
-import {type Leases, prepareLeases} from './lease.ts';
-import {prepareReads, type Reads} from './read.ts';
-import {type Expired, prepareRetention} from './retention.ts';
+} from '../store.ts';
+import {prepareAppend} from './append.ts';
+import {prepareLeases} from './lease.ts';
+import {prepareReads} from './read.ts';
+import {prepareRetention} from './retention.ts';
 import {migrate, rewriteHeader} from './schema.ts';
-import type {BatchResult, EngineOptions} from './thread-messages.ts';
-import {Work} from './work.ts';
+import {Transaction} from './transaction.ts';
 
-interface Statements {
-  readonly work: Work;
-  readonly usage: AccountBytes;
-  readonly backlog: BacklogCounter;
-  readonly append: Append;
-  readonly reads: Reads;
-  readonly leases: Leases;
-  readonly expire: (now: number) => Expired;
+export interface Failure {
+  readonly refusal: 'full' | 'down';
+  readonly problem: string;
 }
 
-interface Connection extends Statements {
-  readonly db: DatabaseSync;
+export interface EngineOptions extends StoreRules {
+  /** The database file; its folder must exist. */
+  readonly path: string;
+  /** Below this much free space, new messages are rejected; the rest is for draining the queue. */
+  readonly reserveBytes: number;
 }
+
+/** Plain data, because it may be copied to another thread. */
+export interface BatchResult {
+  /** In the order of the operations. Everything written is durable. */
+  readonly results: readonly OperationResult[];
+  /** Rows that the operations read or wrote; limited, see Work. */
+  readonly rows: number;
+  /** Bytes available for new messages; negative if new messages are rejected. */
+  readonly room: number;
+  /** Why the batch's writes were rolled back, if they were. */
+  readonly failure?: Failure;
+  /** Time from the start of the transaction until it was durable; 0 if nothing was written. */
+  readonly commitMs: number;
+}
+
+type Connection = ReturnType<typeof connect>;
 
 /** The synchronous database. One transaction holds many operations, so one sync of the log serves all of them. */
 export class Engine {
@@ -112,7 +123,7 @@ export class Engine {
   }
 }
 
-function connect(options: EngineOptions): Connection {
+function connect(options: EngineOptions) {
   const db = new DatabaseSync(options.path, {timeout: 5000});
   try {
     // FULL syncs the log at each commit, so that acknowledged messages survive a power loss.
@@ -120,18 +131,17 @@ function connect(options: EngineOptions): Connection {
       PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;
       PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;`);
     migrate(db);
-    const usage = new AccountBytes(db);
-    const backlog = new BacklogCounter(db);
-    const work = new Work();
+    const transaction = new Transaction(db);
+    const {work, usage, backlog} = transaction;
     return {
       db,
       work,
       usage,
       backlog,
-      append: prepareAppend(db, usage, options, work, backlog),
-      reads: prepareReads(db, work),
-      leases: prepareLeases(db, usage, options, work, backlog),
-      expire: prepareRetention(db, usage, options.retention, work),
+      append: prepareAppend(transaction, options),
+      reads: prepareReads(transaction),
+      leases: prepareLeases(transaction, options),
+      expire: prepareRetention(transaction, options.retention),
     };
   } catch (error) {
     db.close();
@@ -223,4 +233,23 @@ function unusedBytes(db: DatabaseSync): number {
 function freeBytesAt(folder: string): number {
   const {bavail, bsize} = statfsSync(folder);
   return bavail * bsize;
+}
+
+/** SQLite's primary result codes, the low byte of an extended one. https://sqlite.org/rescode.html */
+const SQLITE_FULL = 13;
+
+/** COMMIT failed: when the log is read again, the transaction may be in it. */
+class CommitError extends Error {
+  constructor(cause: unknown) {
+    super('COMMIT failed', {cause});
+  }
+}
+
+/** The meaning of an error of SQLite or the file system for writes: a full disk calls for another response. */
+function failureOf(error: unknown): Failure {
+  if (error instanceof CommitError) return failureOf(error.cause);
+  const {errcode, code, message} = error as {errcode?: number; code?: string; message?: string};
+  const full = (errcode !== undefined && (errcode & 0xff) === SQLITE_FULL) || code === 'ENOSPC' || code === 'EDQUOT';
+  const detail = errcode === undefined ? '' : ` (SQLite result ${errcode})`;
+  return {refusal: full ? 'full' : 'down', problem: `${message ?? String(error)}${detail}`};
 }

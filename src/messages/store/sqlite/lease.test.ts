@@ -5,25 +5,23 @@
 import {DatabaseSync} from 'node:sqlite';
 import {expect, test} from 'vitest';
 import {LAPSE_ROWS} from '../rules.ts';
-import {AccountBytes} from './account-bytes.ts';
-import {type Append, prepareAppend} from './append.ts';
-import {BacklogCounter, COUNT_OPEN} from './backlog.ts';
-import {type Leases, prepareLeases} from './lease.ts';
+import {prepareAppend} from './append.ts';
+import {prepareLeases} from './lease.ts';
 import {prepareReads} from './read.ts';
 import {prepareRetention} from './retention.ts';
 import {migrate} from './schema.ts';
-import {Work} from './work.ts';
+import {COUNT_OPEN, Transaction} from './transaction.ts';
 
 const MANY = 5000;
 const MAX_ATTEMPTS = 3;
 const retention = {doneMs: 1000, deadMs: 1000, idempotencyMs: 1000};
-const options = {path: '', maxAttempts: MAX_ATTEMPTS, accountBytes: 1e12, reserveBytes: 0, retention};
+const options = {maxAttempts: MAX_ATTEMPTS, accountBytes: 1e12, retention};
 
 interface Store {
   readonly db: DatabaseSync;
-  readonly work: Work;
-  readonly append: Append;
-  readonly leases: Leases;
+  readonly work: Transaction['work'];
+  readonly append: ReturnType<typeof prepareAppend>;
+  readonly leases: ReturnType<typeof prepareLeases>;
   /** The SQL of every prepared statement. */
   readonly sql: readonly string[];
   /** Rows that `act` changed. */
@@ -40,13 +38,12 @@ function open(db = new DatabaseSync(':memory:')): Store {
     sql.push(text);
     return prepare(text);
   };
-  const work = new Work();
-  const usage = new AccountBytes(db);
-  const backlog = new BacklogCounter(db);
-  const append = prepareAppend(db, usage, options, work, backlog);
-  const leases = prepareLeases(db, usage, options, work, backlog);
-  prepareReads(db, work);
-  prepareRetention(db, usage, retention, work);
+  const transaction = new Transaction(db);
+  const {work} = transaction;
+  const append = prepareAppend(transaction, options);
+  const leases = prepareLeases(transaction, options);
+  prepareReads(transaction);
+  prepareRetention(transaction, retention);
   const total = () => Number(prepare('SELECT total_changes() AS n').get()?.n);
   return {
     db,
@@ -88,11 +85,9 @@ test('no statement of the store walks a table or sorts, except at the start', ()
   expect(plans.filter(({plan}) => plan.some(step => /SCAN|TEMP B-TREE/.test(step)))).toEqual([]);
   const steps = plans.flatMap(({plan}) => plan);
   // Messages that are not available, or not yet, are outside the ranges that a claim reads.
-  expect(steps).toContain(
-    'SEARCH messages USING INDEX messages_hidden (account=? AND available_at>? AND available_at<?)',
-  );
-  expect(steps).toContain('SEARCH messages USING INDEX messages_waiting (account=?)');
-  expect(steps).toContain('SEARCH messages USING COVERING INDEX messages_leased (lease_until<?)');
+  expect(steps).toContain('SEARCH messages USING INDEX messages_hidden (account=? AND available_at<?)');
+  expect(steps).toContain('SEARCH messages USING INDEX messages_by_status (account=? AND status=?)');
+  expect(steps).toContain('SEARCH messages USING COVERING INDEX messages_leased (available_at<?)');
 });
 
 // attack: message-work

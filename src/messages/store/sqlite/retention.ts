@@ -1,22 +1,14 @@
-import type {DatabaseSync} from 'node:sqlite';
-import {keyCost, messageCost} from '../cost.ts';
-import {SWEEP_BYTES, SWEEP_ROWS} from '../rules.ts';
+import {keyCost, messageCost, SWEEP_BYTES, SWEEP_ROWS} from '../rules.ts';
 import type {RetentionOptions} from '../store.ts';
-import type {AccountBytes} from './account-bytes.ts';
-import type {Work} from './work.ts';
+import type {Transaction} from './transaction.ts';
 
-export interface Expired {
+interface Expired {
   readonly deleted: number;
   readonly more: boolean;
 }
 
 /** Deletes what is past its retention time. Must run inside a transaction. */
-export function prepareRetention(
-  db: DatabaseSync,
-  usage: AccountBytes,
-  {doneMs, deadMs, idempotencyMs}: RetentionOptions,
-  work: Work,
-) {
+export function prepareRetention({db, usage, work}: Transaction, {doneMs, deadMs, idempotencyMs}: RetentionOptions) {
   const finished = db.prepare(`
     SELECT seq, account, bytes, ifnull(octet_length(reason), 0) AS reason_bytes FROM messages INDEXED BY messages_finished
     WHERE status = ? AND finished_at <= ? AND finished_at IS NOT NULL ORDER BY finished_at LIMIT ${SWEEP_ROWS}`);
@@ -27,7 +19,7 @@ export function prepareRetention(
       WHERE created_at <= ? ORDER BY created_at LIMIT ${SWEEP_ROWS}) RETURNING account, key`);
 
   /** Freeing a long message walks its pages, so bytes count as well as rows. */
-  function deleteFinished(status: 'done' | 'dead', until: number): {readonly deleted: number; readonly more: boolean} {
+  function deleteFinished(status: 'done' | 'dead', until: number): Expired {
     const rows = finished.all(status, until);
     let [deleted, freed] = [0, 0];
     for (const row of rows) {

@@ -7,8 +7,8 @@ import type {DatabaseSync} from 'node:sqlite';
 const APPLICATION_ID = 0x4e_50_6d_71;
 
 /**
- * One script per version; never changed once released. `message` is the last column, so that reading other columns
- * never reads the overflow pages of a long message. It is stored as a JSON string literal: JSON escapes what UTF-8
+ * One script per version; never changed once released. `literal` is the last column, so that reading other columns
+ * never reads the overflow pages of a long message. Texts from clients are JSON string literals: JSON escapes what UTF-8
  * cannot represent (lone surrogates) and what SQLite text should not contain (NUL).
  */
 const MIGRATIONS: readonly string[] = [
@@ -17,25 +17,22 @@ const MIGRATIONS: readonly string[] = [
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
     account TEXT NOT NULL,
-    status TEXT NOT NULL DEFAULT 'queued' CHECK (status IN ('queued', 'leased', 'done', 'dead')),
+    status TEXT NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'delayed', 'leased', 'done', 'dead')),
     created_at INTEGER NOT NULL,
     attempts INTEGER NOT NULL DEFAULT 0,
-    -- 0 for a waiting message, otherwise when the delay or lease ends, so a claim skips the others.
-    available_at INTEGER NOT NULL,
+    -- When the delay or the lease ends.
+    available_at INTEGER,
     lease TEXT,
-    lease_until INTEGER,
     finished_at INTEGER,
     reason TEXT,
     bytes INTEGER NOT NULL,
-    message TEXT NOT NULL
+    literal TEXT NOT NULL
   ) STRICT;
   CREATE UNIQUE INDEX messages_by_id ON messages (account, id);
-  CREATE INDEX messages_leased ON messages (lease_until) WHERE status = 'leased';
-  CREATE INDEX messages_finished ON messages (status, finished_at) WHERE finished_at IS NOT NULL;
   CREATE INDEX messages_by_status ON messages (account, status, id);
-  CREATE INDEX messages_waiting ON messages (account) WHERE status = 'queued' AND available_at = 0;
-  CREATE INDEX messages_hidden ON messages (account, available_at)
-    WHERE status IN ('queued', 'leased') AND available_at > 0;
+  CREATE INDEX messages_hidden ON messages (account, available_at) WHERE available_at IS NOT NULL;
+  CREATE INDEX messages_leased ON messages (available_at) WHERE status = 'leased';
+  CREATE INDEX messages_finished ON messages (status, finished_at) WHERE finished_at IS NOT NULL;
 
   CREATE TABLE idempotency (
     account TEXT NOT NULL,
@@ -47,7 +44,7 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX idempotency_by_age ON idempotency (created_at);
 
-  -- What each account has stored, as in cost.ts. The code that inserts or deletes messages keeps this up to date.
+  -- What each account has stored, as in rules.ts. The code that inserts or deletes messages keeps this up to date.
   CREATE TABLE accounts (account TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   `,
 ];

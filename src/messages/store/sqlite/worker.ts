@@ -1,8 +1,13 @@
-/** The database's thread: opens the engine and commits batch after batch. Started by engine-thread.ts. */
+/** The database's thread: opens the engine and commits batch after batch. Started by sqlite-store.ts. */
 import {parentPort, receiveMessageOnPort, workerData} from 'node:worker_threads';
-import type {Chunk, Operation} from '../queue/operations.ts';
-import {Engine} from './engine.ts';
-import type {EngineOptions, ThreadAnswer, ThreadRequest} from './thread-messages.ts';
+import type {Chunk, Operation} from '../store.ts';
+import {type BatchResult, Engine, type EngineOptions} from './engine.ts';
+
+/** To the thread: operations, or `close` when all have been answered. */
+export type ThreadRequest = Chunk | 'close';
+
+/** From the thread: first that the database is open, then results in the order of the operations. */
+type ThreadAnswer = 'open' | BatchResult;
 
 if (parentPort === null) throw new Error('this module must run in a worker thread');
 const port = parentPort;

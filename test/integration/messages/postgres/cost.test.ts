@@ -9,7 +9,7 @@ const server = sharedServer({autovacuum: 'off'});
 
 async function fill(store: PostgresStore, {count, account, message, key, reason}: CostRow): Promise<void> {
   const append = (n: number) =>
-    store.append({
+    store.perform('append', {
       account: account(n),
       message,
       ...(key && {idempotency: {key: key(n), fingerprint: 'f'.repeat(43)}}),
@@ -17,8 +17,8 @@ async function fill(store: PostgresStore, {count, account, message, key, reason}
   await Promise.all(Array.from({length: count}, (_, n) => append(n)));
   if (reason === undefined) return;
   for (let left = count; left > 0; ) {
-    const claimed = await store.claim({account: account(0), limit: 100, leaseMs: 60_000});
-    await Promise.all(claimed.map(each => store.nack({account: account(0), ...each, delayMs: 1e6, reason})));
+    const claimed = await store.perform('claim', {account: account(0), limit: 100, leaseMs: 60_000});
+    await Promise.all(claimed.map(each => store.perform('nack', {account: account(0), ...each, delayMs: 1e6, reason})));
     left -= claimed.length;
   }
 }

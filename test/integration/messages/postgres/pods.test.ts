@@ -1,7 +1,7 @@
 /** Many pods share one database: they agree, and an account's charge equals what it has stored. */
 import {setTimeout as delay} from 'node:timers/promises';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
-import {messageCost} from '../../../../src/messages/store/cost.ts';
+import {messageCost} from '../../../../src/messages/store/rules.ts';
 import {until} from '../../../cluster/wait.ts';
 import {type Client, createClient, type MessagesAnswer} from '../client.ts';
 import {Ledger, listAllMessages, startLoad, submit} from '../load.ts';

@@ -14,7 +14,7 @@ test('a batch that waits for its locks takes what arrives meanwhile, up to what 
   await withStore(server(), database, async store => {
     const append = (message: string, key?: string) => {
       const idempotency = key === undefined ? {} : {idempotency: {key, fingerprint: key}};
-      return store.append({account: 'mine', message, ...idempotency});
+      return store.perform('append', {account: 'mine', message, ...idempotency});
     };
     await append('first');
     const holder = new pg.Client({connectionString: server().uri(database)});

@@ -7,7 +7,14 @@ import {expect, test} from 'vitest';
 import {MessageIds} from '../../../../src/messages/store/message-id.ts';
 import {CREATE, LOCK, SAVE} from '../../../../src/messages/store/postgres/accounts.ts';
 import {FIND_KEYS, INSERT, KEEP_KEYS} from '../../../../src/messages/store/postgres/append.ts';
-import {LAPSE, REVEAL, TAKE} from '../../../../src/messages/store/postgres/claim.ts';
+import {
+  FINISH,
+  GIVE_BACK,
+  LAPSE,
+  LOCK as LOCK_MESSAGES,
+  REVEAL,
+  TAKE,
+} from '../../../../src/messages/store/postgres/lease.ts';
 import {SPEND} from '../../../../src/messages/store/postgres/rate-usage.ts';
 import {
   ALL,
@@ -29,7 +36,6 @@ import {
 } from '../../../../src/messages/store/postgres/retention.ts';
 import {Session} from '../../../../src/messages/store/postgres/session/session.ts';
 import {sessionSettings} from '../../../../src/messages/store/postgres/session/settings.ts';
-import {FINISH, GIVE_BACK, LOCK as LOCK_MESSAGES} from '../../../../src/messages/store/postgres/settle.ts';
 import {writeBatch} from '../../../../src/messages/store/postgres/write.ts';
 import {LAPSE_ROWS, SWEEP_BYTES, SWEEP_ROWS} from '../../../../src/messages/store/rules.ts';
 import {until} from '../../../cluster/wait.ts';
@@ -184,7 +190,7 @@ test('a claim makes a limited number of messages available, however many delays 
       SELECT 'mine', gen_random_uuid(), 1, 1, 10, 'delayed' FROM generate_series(1, 1000);
       INSERT INTO nameplate.bodies SELECT account, id, '""' FROM nameplate.messages`;
     await server().query(due, database);
-    await expect(store.claim({account: 'mine', limit: 10, leaseMs: 60_000})).resolves.toHaveLength(10);
+    await expect(store.perform('claim', {account: 'mine', limit: 10, leaseMs: 60_000})).resolves.toHaveLength(10);
     const left = `SELECT count(*)::int AS count FROM nameplate.messages WHERE status = 'delayed'`;
     await expect(server().query(left, database)).resolves.toEqual([{count: 980}]);
   });

@@ -1,5 +1,5 @@
 import {readFile} from 'node:fs/promises';
-import type {ClientConfig} from 'pg';
+import {type ClientConfig, types} from 'pg';
 import {StoreError} from '../../store.ts';
 
 export interface ConnectionOptions {
@@ -40,6 +40,9 @@ export async function connectionConfig({uriFile, tls, caFile}: ConnectionOptions
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     pipeline: true,
+    types: {
+      getTypeParser: (type, format) => (type === types.builtins.INT8 ? Number : types.getTypeParser(type, format)),
+    },
   };
 }
 

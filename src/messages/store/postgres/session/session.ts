@@ -36,6 +36,11 @@ export interface Done<T> {
   readonly promises: boolean;
 }
 
+/** The values of these columns, each as an array, for `unnest`. */
+export function columnsOf<R>(rows: readonly R[], ...names: readonly (keyof R)[]): unknown[] {
+  return names.map(name => rows.map(row => row[name]));
+}
+
 /** The time limit of a group of statements. */
 const ANSWER_MS = 10_000;
 /**
@@ -137,7 +142,12 @@ export class Session implements Disposable {
     throw new StoreError('down', message, {cause}); // A read has no outcome that could be unknown.
   }
 
-  async query(statement: Statement | string, values: unknown[] = [], answerMs?: number): Promise<readonly Row[]> {
+  /** `R`: what the statement returns, with numbers for bigint. */
+  async query<R = Row>(
+    statement: Statement | string,
+    values: unknown[] = [],
+    answerMs?: number,
+  ): Promise<readonly R[]> {
     const isText = typeof statement === 'string';
     const {rows} = await (isText ? this.#runText(statement, answerMs) : this.#run(statement, values, answerMs));
     return rows;
@@ -212,7 +222,7 @@ export class Session implements Disposable {
       if (settings.status === 'rejected') throw settings.reason;
       const lacking = shortfall(this.#durability, settings.value.rows[0] as Settings);
       if (lacking !== undefined) throw new StoreError('down', lacking);
-      return await write(found.value, Number(settings.value.rows[0].now));
+      return await write(found.value, settings.value.rows[0].now);
     } catch (error) {
       const failure = error instanceof StoreError ? error : (this.#failure ?? error);
       await this.#runText('ROLLBACK').catch((cause: Error) => this.#break(cause));

@@ -2,13 +2,21 @@
  * The embedded store: one SQLite database on a volume, written with group commit on a separate thread. Only one
  * process may use it, but others may read and copy the database (backup.ts).
  */
+import {Worker} from 'node:worker_threads';
 import type {Logger} from 'pino';
 import type {Clock} from '../../../time/clock.ts';
-import type {OperationKind, Operations} from '../queue/operations.ts';
-import {type SubmissionLimits, Submissions} from '../queue/submissions.ts';
-import type {BatchResult, EngineOptions, Failure} from '../sqlite/thread-messages.ts';
-import {type MessageStore, StoreError, type StoreHealth, type StoreObservation} from '../store.ts';
-import {type EngineThread, startEngineThread} from './engine-thread.ts';
+import {BATCH_BYTES, BATCH_ROWS} from '../rules.ts';
+import {
+  type Chunk,
+  type MessageStore,
+  type Operation,
+  StoreError,
+  type StoreHealth,
+  type StoreObservation,
+} from '../store.ts';
+import {type SubmissionLimits, Submissions} from '../submissions.ts';
+import type {BatchResult, EngineOptions, Failure} from './engine.ts';
+import type {ThreadRequest} from './worker.ts';
 
 export interface SqliteStoreOptions extends SubmissionLimits {
   readonly engine: EngineOptions;
@@ -21,6 +29,22 @@ export interface SqliteStoreOptions extends SubmissionLimits {
   readonly onFailed: (error: Error) => void;
 }
 
+/** An engine on another thread, so that a slow commit does not block the service. */
+export interface EngineThread {
+  post(chunk: Chunk): void;
+  /** Call this once, before the first chunk. One result may answer several chunks. */
+  onResult(listener: (result: BatchResult) => void): void;
+  /** Resolves with the error if the thread ends unexpectedly. */
+  readonly failed: Promise<Error>;
+  /** Call this only when everything has been answered. */
+  close(): Promise<void>;
+}
+
+/** One message to the thread has at most so many operations. */
+const CHUNK_OPERATIONS = 16;
+/** Two transactions' worth, so that the thread is never idle. */
+const ENGINE_ROWS = 2 * BATCH_ROWS;
+const ENGINE_BYTES = 2 * BATCH_BYTES;
 const SWEEP_INTERVAL_MS = 1000;
 /** If a commit takes longer, the disk counts as unresponsive. */
 const STALLED_MS = 5000;
@@ -49,7 +73,9 @@ export class SqliteStore implements MessageStore {
     this.#thread = thread;
     this.#submissions = new Submissions({
       ...options,
-      post: chunk => thread.post({...chunk, now: clock.now()}),
+      engineRows: ENGINE_ROWS,
+      engineBytes: ENGINE_BYTES,
+      wake: () => this.#post(),
       monotonic: () => clock.monotonic(),
     });
     thread.onResult(result => {
@@ -60,12 +86,14 @@ export class SqliteStore implements MessageStore {
     this.#sweeping = this.#sweepUntilClosed();
   }
 
-  readonly append: MessageStore['append'] = message => this.#submit('append', message);
-  readonly get: MessageStore['get'] = (account, id) => this.#submit('get', {account, id});
-  readonly list: MessageStore['list'] = query => this.#submit('list', query);
-  readonly claim: MessageStore['claim'] = query => this.#submit('claim', query);
-  readonly ack: MessageStore['ack'] = ref => this.#submit('ack', ref);
-  readonly nack: MessageStore['nack'] = nack => this.#submit('nack', nack);
+  /** Rejects operations that are bound to fail. Only the sweep keeps trying the disk. */
+  readonly perform: MessageStore['perform'] = async (kind, given) => {
+    const isRead = kind === 'get' || kind === 'list';
+    const {kind: state, problem = ''} = this.state();
+    if ((state === 'down' && !isRead) || this.#closing.signal.aborted) throw new StoreError('down', problem);
+    if (state === 'full' && kind === 'append') throw new StoreError('full', problem);
+    return this.#submissions.submit(kind, given);
+  };
 
   /** Operations that wait for the disk. */
   get waiting(): number {
@@ -91,13 +119,14 @@ export class SqliteStore implements MessageStore {
     await this.#thread.close();
   }
 
-  /** Rejects operations that are bound to fail. Only the sweep keeps trying the disk. */
-  async #submit<K extends OperationKind>(kind: K, given: Operations[K]['given']): Promise<Operations[K]['result']> {
-    const isRead = kind === 'get' || kind === 'list';
-    const {kind: state, problem = ''} = this.state();
-    if ((state === 'down' && !isRead) || this.#closing.signal.aborted) throw new StoreError('down', problem);
-    if (state === 'full' && kind === 'append') throw new StoreError('full', problem);
-    return this.#submissions.submit(kind, given);
+  #post(): void {
+    for (let operations = this.#take(); operations.length > 0; operations = this.#take()) {
+      this.#thread.post({operations, now: this.#options.clock.now()});
+    }
+  }
+
+  #take(): Operation[] {
+    return this.#submissions.take(CHUNK_OPERATIONS);
   }
 
   #note({results, room, failure, commitMs}: BatchResult): void {
@@ -141,4 +170,32 @@ export class SqliteStore implements MessageStore {
     this.#submissions.fail(error);
     this.#options.onFailed(error);
   }
+}
+
+/**
+ * Starts a thread from `module` (worker.ts). Rejects with the engine's error if the database cannot be opened, or if the
+ * thread ends without an answer.
+ */
+export async function startEngineThread(module: URL, options: EngineOptions): Promise<EngineThread> {
+  const worker = new Worker(module, {workerData: options, name: 'store'});
+  // Before the first await: a thread that ends at once emits its message and its exit in the same turn.
+  const exited = new Promise<void>(resolve => worker.once('exit', () => resolve()));
+  const failed = new Promise<Error>(resolve => {
+    worker.once('error', resolve);
+    worker.once('exit', code => resolve(new Error(`the database's thread ended with code ${code}`)));
+  });
+  await new Promise<void>((resolve, reject) => {
+    worker.once('message', () => resolve());
+    void failed.then(reject);
+  });
+  const post = (request: ThreadRequest) => worker.postMessage(request);
+  return {
+    post,
+    onResult: listener => worker.on('message', listener),
+    failed,
+    close: async () => {
+      post('close'); // nothing happens if the thread has ended
+      await exited;
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import {expect, test} from 'vitest';
-import type {EngineOptions} from '../sqlite/thread-messages.ts';
-import {startEngineThread} from './engine-thread.ts';
+import type {EngineOptions} from './engine.ts';
+import {startEngineThread} from './sqlite-store.ts';
 
 test('a thread that has ended on its own can still be closed, so the process need not wait', async () => {
   const program = `

@@ -3,11 +3,10 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {DatabaseSync} from 'node:sqlite';
 import {afterAll, expect, test} from 'vitest';
-import type {Operation, SweepOutcome} from '../queue/operations.ts';
-import type {LeasedMessage} from '../store.ts';
-import {BacklogCounter} from './backlog.ts';
+import type {LeasedMessage, Operation, SweepOutcome} from '../store.ts';
 import {Engine} from './engine.ts';
 import {migrate} from './schema.ts';
+import {Transaction} from './transaction.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'nameplate-backlog-'));
 afterAll(() => rmSync(folder, {recursive: true}));
@@ -42,8 +41,8 @@ function open() {
     counted: () => {
       const row = reader
         .prepare(
-          `SELECT count(*) FILTER (WHERE status = 'queued') AS queued, count(*) FILTER (WHERE status = 'leased') AS leased,
-             min(created_at) FILTER (WHERE status IN ('queued', 'leased')) AS oldestAt FROM messages`,
+          `SELECT count(*) FILTER (WHERE status IN ('waiting', 'delayed')) AS queued, count(*) FILTER (WHERE status = 'leased') AS leased,
+             min(created_at) FILTER (WHERE status IN ('waiting', 'delayed', 'leased')) AS oldestAt FROM messages`,
         )
         .get();
       const {oldestAt, ...counts} = row ?? {};
@@ -109,11 +108,11 @@ test('a new message counts, even if it has the place of a deleted one', () => {
 test('what is rolled back does not count', () => {
   const db = new DatabaseSync(':memory:');
   migrate(db);
-  const backlog = new BacklogCounter(db);
-  backlog.move(undefined, 'queued');
+  const {backlog} = new Transaction(db);
+  backlog.move(undefined, 'waiting');
   backlog.flush();
-  backlog.move(undefined, 'queued');
-  backlog.move('queued', 'leased');
+  backlog.move(undefined, 'waiting');
+  backlog.move('waiting', 'leased');
   backlog.forget();
   expect(backlog.read().backlog).toEqual({queued: 1, leased: 0});
 });

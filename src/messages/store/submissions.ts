@@ -1,13 +1,12 @@
-import {StoreError, type StoreRefusal} from '../store.ts';
 import {
-  type Chunk,
   isWrite,
   type Operation,
   type OperationKind,
   type OperationResult,
   type Operations,
-} from './operations.ts';
-import {Turns} from './turns.ts';
+  StoreError,
+  type StoreRefusal,
+} from './store.ts';
 
 export interface SubmissionLimits {
   /** How many operations and bytes may be unanswered. */
@@ -16,8 +15,13 @@ export interface SubmissionLimits {
 }
 
 interface SubmissionOptions extends SubmissionLimits {
-  /** Sends operations to the engine, which answers them in this order through `answer`. */
-  readonly post: (chunk: Omit<Chunk, 'now'>) => void;
+  /**
+   * The most work at the engine at a time, in rows and in bytes. The rest waits here, where accounts are served in turn.
+   */
+  readonly engineRows: number;
+  readonly engineBytes: number;
+  /** The engine may `take` operations now. */
+  readonly wake: () => void;
   /** Milliseconds since an arbitrary point. */
   readonly monotonic: () => number;
 }
@@ -29,21 +33,50 @@ interface Submission {
   readonly settle: (result: OperationResult) => void;
 }
 
-/** A chunk of this size is sent, so the disk works while the turn's other requests are read. */
+/** With so many, the engine is woken, so the disk works while the turn's other requests are read. */
 const CHUNK_OPERATIONS = 16;
 /** The weight of an operation without its message. */
 const OPERATION_BYTES = 512;
-/**
- * The most work at the engine at a time, in rows and in bytes of new messages: two transactions' worth. The rest
- * waits here, where accounts are served in turn.
- */
-const ENGINE_ROWS = 1024;
-const ENGINE_BYTES = 8 << 20;
 
 /**
- * Unanswered operations: limited in number, and in order within an account. They are sent to the engine by the end of
- * the event loop's current turn, unless the engine has enough to do. Then accounts are served in turn, one operation
- * each, so that no account waits behind another's thousands. The engine decides what shares a commit (worker.ts).
+ * One lane of waiting items per owner. Owners are served in turn, one item each; each lane is first in, first out. Not a
+ * FairQueue: with a Map of items that change with every request, V8 promotes three times as many of them (see app.ts).
+ */
+class Turns<T> {
+  /** In the order in which they are served. None is empty. */
+  readonly #lanes = new Map<string, T[]>();
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  push(owner: string, item: T): void {
+    const lane = this.#lanes.get(owner);
+    if (lane) lane.push(item);
+    else this.#lanes.set(owner, [item]);
+    this.#length += 1;
+  }
+
+  /** Undefined if nothing is waiting, or the next item does not fit. */
+  shift(fits: (item: T) => boolean): T | undefined {
+    for (const [owner, lane] of this.#lanes) {
+      const [item] = lane;
+      if (item === undefined || !fits(item)) return undefined;
+      lane.shift();
+      this.#length -= 1;
+      this.#lanes.delete(owner);
+      if (lane.length > 0) this.#lanes.set(owner, lane);
+      return item;
+    }
+    return undefined;
+  }
+}
+
+/**
+ * Unanswered operations: limited in number, and in order within an account. The engine takes them by the end of the
+ * event loop's current turn, unless it has enough to do. Accounts are served in turn, one operation each, so that no
+ * account waits behind another's thousands. The engine decides what shares a commit.
  */
 export class Submissions {
   readonly #options: SubmissionOptions;
@@ -63,6 +96,11 @@ export class Submissions {
 
   constructor(options: SubmissionOptions) {
     this.#options = options;
+  }
+
+  /** The number of operations that the engine may take. */
+  get queued(): number {
+    return this.#lanes.length;
   }
 
   /** The number of unanswered operations. */
@@ -90,6 +128,22 @@ export class Submissions {
     return result.value as Operations[K]['result'];
   }
 
+  /** For the engine, which answers them in this order: at most `count`, and no more than it may have. */
+  take(count: number, fits: (operation: Operation) => boolean = () => true): Operation[] {
+    const {engineRows, engineBytes, monotonic} = this.#options;
+    const taken: Operation[] = [];
+    while (taken.length < count && this.#sentRows < engineRows && this.#sentBytes < engineBytes) {
+      const next = this.#lanes.shift(({operation}) => fits(operation));
+      if (next === undefined) break;
+      taken.push(next.operation);
+      this.#sent.push(next);
+      this.#sentRows += next.rows;
+      this.#sentBytes += next.bytes;
+      this.#since ??= monotonic();
+    }
+    return taken;
+  }
+
   /** Settles the oldest operations at the engine, one per result. */
   answer(results: readonly OperationResult[]): void {
     const answered = this.#sent.splice(0, results.length);
@@ -99,7 +153,7 @@ export class Submissions {
       this.#sentBytes -= bytes;
       this.#bytes -= bytes;
     }
-    this.#post(); // First, so that the engine is not idle.
+    this.#options.wake(); // First, so that the engine is not idle.
     for (const [index, result] of results.entries()) answered[index]?.settle(result);
     if (this.waiting === 0) this.#idle?.resolve();
   }
@@ -116,7 +170,7 @@ export class Submissions {
     this.#gone = error;
     const refused = (refusal: StoreRefusal): OperationResult => ({ok: false, refusal, problem: error.message});
     const results = this.#sent.map(({operation}) => refused(isWrite(operation) ? 'unknown' : 'down'));
-    for (let next = this.#lanes.shift(); next; next = this.#lanes.shift()) {
+    for (let next = this.#lanes.shift(() => true); next; next = this.#lanes.shift(() => true)) {
       this.#sent.push(next);
       results.push(refused('down'));
     }
@@ -126,33 +180,13 @@ export class Submissions {
   #add(submission: Submission, account: string): void {
     this.#bytes += submission.bytes;
     this.#lanes.push(account, submission);
-    if (this.#lanes.length >= CHUNK_OPERATIONS) this.#post();
+    if (this.#lanes.length >= CHUNK_OPERATIONS) this.#options.wake();
     if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      this.#post();
+      if (this.#lanes.length > 0) this.#options.wake();
     });
-  }
-
-  /** Sends as much as the engine has room for, in chunks. */
-  #post(): void {
-    while (this.#lanes.length > 0 && this.#sentRows < ENGINE_ROWS && this.#sentBytes < ENGINE_BYTES) {
-      const operations: Operation[] = [];
-      let [rows, bytes] = [0, 0];
-      while (operations.length < CHUNK_OPERATIONS && this.#sentRows + rows < ENGINE_ROWS && bytes < ENGINE_BYTES) {
-        const next = this.#lanes.shift();
-        if (next === undefined) break;
-        operations.push(next.operation);
-        rows += next.rows;
-        bytes += next.bytes;
-        this.#sent.push(next);
-      }
-      this.#sentRows += rows;
-      this.#sentBytes += bytes;
-      this.#since ??= this.#options.monotonic();
-      this.#options.post({operations, bytes});
-    }
   }
 }
 

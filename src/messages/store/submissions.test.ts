@@ -1,8 +1,9 @@
 import {setImmediate as turn} from 'node:timers/promises';
 import {expect, test} from 'vitest';
-import {StoreError} from '../store.ts';
-import type {Operation, OperationResult} from './operations.ts';
+import {type Operation, type OperationResult, StoreError} from './store.ts';
 import {type SubmissionLimits, Submissions} from './submissions.ts';
+
+const ENGINE = {engineRows: 1024, engineBytes: 8 << 20};
 
 /** An engine that answers when the test lets it. */
 function slowEngine(limits: Partial<SubmissionLimits> = {}) {
@@ -11,8 +12,12 @@ function slowEngine(limits: Partial<SubmissionLimits> = {}) {
   const submissions = new Submissions({
     maxWaiting: 1000,
     maxWaitingBytes: 1e9,
+    ...ENGINE,
     ...limits,
-    post: ({operations}) => posted.push(operations.length),
+    wake: () => {
+      const taken = submissions.take(1000).length;
+      if (taken > 0) posted.push(taken);
+    },
     monotonic: () => now,
   });
   const answer = (results: readonly OperationResult[]) => submissions.answer(results);
@@ -95,7 +100,10 @@ test.each([
     const submissions = new Submissions({
       maxWaiting: 10_000,
       maxWaitingBytes: 1e10,
-      post: ({operations}) => chunks.push(operations),
+      ...ENGINE,
+      wake: () => {
+        for (let taken = submissions.take(16); taken.length > 0; taken = submissions.take(16)) chunks.push(taken);
+      },
       monotonic: () => 0,
     });
     const flood = Array.from({length: 2000}, () => submissions.submit(kind, given));
