@@ -52,8 +52,15 @@ export function leadersThatDie(): void {
       const attempts = tenant.recordAttempts();
       const left = new Set(STEPS);
       const died: CaResource[] = [];
-      proxy.switches.fault = ({resource}) =>
-        left.delete(resource) ? {kind: 'held', until: killLeader().then(() => died.push(resource))} : undefined;
+      let dying: Promise<void> | undefined;
+      proxy.switches.fault = ({resource}) => {
+        if (!dying && !left.delete(resource)) return undefined;
+        dying ??= killLeader().then(() => {
+          died.push(resource);
+          dying = undefined;
+        });
+        return {kind: 'held', until: dying}; // all answers are lost with the process
+      };
       for (const host of hosts) await tenant.createRecords(host);
       for (const host of hosts) {
         await tenant.sees(host, {state: 'Live'});

@@ -145,6 +145,9 @@ test('while a CA is away for a day, all say so, and no certificate expires that 
 }, 240_000);
 
 test('an order that the CA refuses to finalize says so, and has failed after an hour', async () => {
+  await world.operator().stop();
+  await clock.leap(-clock.leapedMs);
+  await start('refused');
   const {tenant, host} = await waitingTenant(world, 'refused');
   const caa = refusal(403, 'caa', 'CAA record for this host prevents issuance');
   const {switches} = world.proxy;
@@ -157,7 +160,7 @@ test('an order that the CA refuses to finalize says so, and has failed after an 
   switches.fault = undefined;
   await clock.leap(10 * MINUTE_MS);
   await tenant.becomesLive(host);
-}, 120_000);
+}, 180_000);
 
 /** The tenant as the API server shows it now: its restart has ended what followed the objects. */
 async function asOf(client: CaWorld['client'], ...tenants: readonly DomainTenant[]): Promise<DomainTenant[]> {
