@@ -196,8 +196,8 @@ test('leases that end, and messages and keys that are deleted when they are old,
   const sqlite = new DatabaseSync(databasePath(folder));
   sqlite.exec(`
     UPDATE messages SET finished_at = 1 WHERE status = 'done';
-    UPDATE messages SET lease_until = 1 WHERE status = 'leased';
-    UPDATE messages SET attempts = 5 WHERE id = '${messages[1].id}';
+    UPDATE messages SET available_at = 1 WHERE status = 'leased';
+    UPDATE messages SET attempts = 5 WHERE seq = 2; -- "dead"
     UPDATE idempotency SET created_at = 1`);
   const rows = () => [
     ...sqlite.prepare('SELECT * FROM messages').all(),
