@@ -155,7 +155,9 @@ test('an order that the CA refuses to finalize says so, and has failed after an 
   await tenant.createRecords(host);
   await tenant.becomes(host, {CertificateReady: 'Issuing'}, ['caa: CAA record for this host prevents issuance']);
   expect(tenant.claim(host)?.spec.failures ?? []).toEqual([]);
-  while (!tenant.claim(host)?.spec.failures) await leap(LEAP_MS);
+  await clock.leap(HOUR_MS + MINUTE_MS);
+  const failures = () => tenant.claim(host)?.spec.failures;
+  await until('the order has failed', () => failures()?.length === 1, PATIENCE);
   expect(tenant.claim(host)?.spec.issuance).toMatchObject({problem: {type: 'caa'}});
   switches.fault = undefined;
   await clock.leap(10 * MINUTE_MS);
