@@ -1,7 +1,8 @@
 /**
- * How long hosts that are applied at once, with correct DNS, take until each has its certificate: Domains by our own
- * issuer, beside annotated Ingresses by cert-manager's ingress-shim and its ACME issuer. Both on the full cluster with
- * Traefik, at the same CA, which validates. Only the Domains are verified first, and their time ends when they are Live.
+ * How long it takes until many hosts, applied at once with correct DNS, all have their certificates: Domains with our
+ * own issuer, compared with annotated Ingresses with cert-manager's ingress-shim and ACME issuer. Both run on the full
+ * cluster with Traefik, and use the same CA, which validates. Only Domains are verified first, and their time ends when
+ * they are Live.
  *
  *     node bench/loop/shim.ts [HOSTS] [ROUNDS]      default 50 and 5
  */
@@ -35,7 +36,7 @@ async function withCluster(): Promise<void> {
   }
 }
 
-/** Inside the cluster, which `world.ts` needs. */
+/** Runs inside the cluster, as `world.ts` requires. */
 async function measure(): Promise<void> {
   const {cluster, admin, newClusterTenant} = await import('../../test/e2e/world.ts');
   await setup();

@@ -1,4 +1,4 @@
-/** All controllers. The file controllers.ts of a room says what enqueues the keys of each of its own. */
+/** Adds all controllers. Each room says what enqueues their keys: in controllers.ts, or beside its only reconcile. */
 import type {Registry} from 'prom-client';
 import type {Controller} from '../runtime/controller/controller.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
@@ -62,7 +62,7 @@ function addPlanController(
   });
 }
 
-/** A kind that is installed while the operator runs: its objects are reported, but what waits for the kind is not. */
+/** If a kind is installed while the operator runs, its objects are reported, but not what waits for the kind. */
 function watchKinds({project, managed, domain}: OfHosts, {stores}: Pick<Operator, 'stores'>): void {
   const enqueue = (controller: Controller, keys: Iterable<string>) => {
     for (const key of keys) controller.enqueue(key, {lowPriority: true});

@@ -16,7 +16,7 @@ const MAX_LABELS = 10;
 /**
  * Names that no public DNS server answers for, so no public CA issues for them: the special-use domain names of IANA
  * (https://www.iana.org/assignments/special-use-domain-names), and `internal`, which ICANN reserved for private use.
- * `test` and `example` are missing: a platform that is itself a test has names there, and its own DNS and CA.
+ * `test` and `example` are left out: a platform that is itself a test has names there, and its own DNS and CA.
  */
 const SPECIAL_USE = ['alt', 'arpa', 'internal', 'invalid', 'local', 'localhost', 'onion'];
 
@@ -165,7 +165,7 @@ export function isApex(host: string): boolean {
   return registrableDomain(host) === host;
 }
 
-/** Whether a name is a TLD or another public suffix, under which others than its owner have names. */
+/** Whether a name is a TLD or another public suffix, below which others besides its owner have names. */
 export function isPublicSuffix(name: string): boolean {
   return parseSuffix(name).publicSuffix === name;
 }

@@ -1,3 +1,4 @@
+/** judge.ts chooses one; explain.ts has the messages. */
 export type DnsReason =
   | 'Verified'
   | 'RecordMissing'

@@ -19,7 +19,7 @@ export type Bound = 'account' | 'total';
 interface Taken {
   /** How long it has kept the event loop busy. */
   readonly busyMs: number;
-  /** How long the bytes take at the account's whole average rate. */
+  /** How long the bytes take at the account's full average rate. */
   readonly rateMs: number;
 }
 
@@ -42,15 +42,15 @@ interface Account {
 /** Accounts without requests are dropped once there are more of them than of the others, and more than this. */
 const IDLE_ACCOUNTS = 1024;
 /**
- * How long a request waits at most: longer than the default time limits for bodies to arrive and for responses to be
- * read, which make room in the end.
+ * The longest that a request waits: longer than the default time limits for a body to arrive and for a response to be
+ * read, after which there is room.
  */
 const WAIT_MS = 60_000;
 /** Why a wait is over; Node would create an exception for each. */
 const OVER = 'over';
 /** An account pauses this many times as long as its last turn kept the event loop busy. */
 const PAUSE_FACTOR = 4;
-/** With more work waiting, an account takes its average rate divided by this, in each process. */
+/** An account with more work waiting gets its average rate divided by this, in each process. */
 const RATE_FACTOR = 2;
 
 /** A request has waited for too long, or its client has left. */

@@ -87,7 +87,7 @@ const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const VALIDATORS = new Map(OPERATIONS.map(operation => [operation, validatorOf(operation)]));
 /** A payer gets 100 such responses immediately, and then one every 10 ms. */
 const REFUSAL_MS = 10;
-/** The longest that one is held back. Clients wait for at least this long. */
+/** The longest that one is held back. Clients do not give up earlier. */
 const LONGEST_HOLD_MS = 5000;
 const NONE: JsonBody = {value: undefined, heldBytes: 0, fingerprint: undefined};
 

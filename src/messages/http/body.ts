@@ -15,9 +15,9 @@ export interface JsonBody {
 }
 
 /**
- * The limits of a body's structure. Parsed, each value takes 100 bytes or more, whether it has a byte or three in JSON,
- * so without them, a body could take thirty times its length. They are far beyond what the operations need; the members
- * that an operation ignores may have some structure, too.
+ * Limits on a body's structure. Once parsed, each value takes 100 bytes or more, even if it has one to three bytes in
+ * JSON, so without limits, a body could take thirty times its length. They are far beyond what the operations need; the
+ * members that an operation ignores may have some structure, too.
  */
 const MAX_DEPTH = 32;
 /** Opening brackets and commas. */
@@ -78,8 +78,8 @@ function isJson({headers}: IncomingMessage): boolean {
 }
 
 /**
- * Reads a body of at most `bytes`, as announced. Undefined: the client is gone. `worked` gets how many bytes would have
- * taken as much work as a chunked one.
+ * Reads a body of at most `bytes`, as announced. Undefined: the client is gone. `worked` is told how many bytes would
+ * have taken as much work as a chunked body did.
  */
 export function readJsonBody(
   request: IncomingMessage,

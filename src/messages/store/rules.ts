@@ -1,7 +1,7 @@
 /**
- * What both engines limit and decide alike. The charge of an account for stored data: its bytes, counted once for the
- * table and each index that contains them, plus the space of the engine and the other columns. Close to the growth of
- * the database, and never less than half of it (cost.test.ts of each engine).
+ * The limits and decisions that both engines share. An account is charged for the bytes of its stored data, once for the
+ * table and once for each index that contains them, and for the space of the engine and the other columns. The charge is
+ * close to the growth of the database, and never less than half of it (cost.test.ts of each engine).
  */
 import type {
   AppendOutcome,
@@ -87,14 +87,14 @@ interface KeptKey {
   readonly createdAt: number;
 }
 
-/** How much each account has stored, as a transaction has it. */
+/** How much each account has stored, as a transaction sees it. */
 export interface Charges {
   of(account: string): number;
   /** `bytes` is negative for deletions. */
   add(account: string, bytes: number): void;
 }
 
-/** A message to store, as JSON, which was charged; otherwise, the outcome. */
+/** A message to store, as JSON, for which its account was charged; otherwise, the outcome. */
 type Decision =
   | Exclude<AppendOutcome, {readonly kind: 'appended'}>
   | {readonly kind: 'new'; readonly literal: string; readonly bytes: number};
@@ -120,7 +120,7 @@ export function decideAppend(
   return {kind: 'new', literal, bytes};
 }
 
-/** A message as a transaction has it. */
+/** A message as a transaction sees it. */
 interface Found {
   readonly status: StoredStatus;
   readonly lease: unknown;

@@ -33,7 +33,7 @@ interface Submission {
   readonly settle: (result: OperationResult) => void;
 }
 
-/** With so many, the engine is woken, so the disk works while the turn's other requests are read. */
+/** Once this many wait, the engine is woken, so that the disk works while the turn's other requests are read. */
 const CHUNK_OPERATIONS = 16;
 /** The weight of an operation without its message. */
 const OPERATION_BYTES = 512;

@@ -123,10 +123,9 @@ function mayHave({apiKey, account, nowMs}: ClaimContext, {spec}: DeepReadonly<Ke
 }
 
 /**
- * If no record shows who was first (a restore without records), the APIKey that shows the key in
- * its status comes first, then the one that has the key and not only its hash, then the older one. A status alone keeps
- * nobody from a key, because a tenant's role may write it: the other APIKey's Secret must hold the key or its hash as
- * well.
+ * If no record shows who was first (a restore without records), the APIKey that shows the key in its status comes first,
+ * then the one that has the key and not only its hash, then the older one. A status alone keeps nobody from a key,
+ * because a tenant's role may write it: the other APIKey's Secret must hold the key or its hash as well.
  */
 async function hasOlderHolder(
   {apiKey, stores, keySecrets, client, signal}: ClaimContext,

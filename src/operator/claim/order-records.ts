@@ -1,7 +1,7 @@
 /**
  * What a claim records of the CA: the orders placed for its host, at most one of which is open, and why the last one
  * failed. Only the operator writes claims, and they survive a crash, a change of leader, and a restore; a host that is
- * removed and added forgets none.
+ * removed and added again keeps its records.
  */
 
 import {dayOf, timestamp} from '../../api/conditions.ts';
@@ -28,7 +28,7 @@ export function isOfHolder({account, namespace, releasedAt, issuance}: Spec): bo
   return releasedAt === undefined && issuance.account === account && issuance.namespace === namespace;
 }
 
-/** Whether the request may order, or has. */
+/** Whether the request may order, or has ordered. */
 export function isAdmitted(
   claim: DeepReadonly<DomainClaim> | undefined,
   {metadata: {uid}}: DeepReadonly<CertificateRequest>,
@@ -91,7 +91,7 @@ export function failed(spec: Spec, problem: NonNullable<Issuance['problem']>): D
 }
 
 /**
- * The request gets the certificate of this order, and nothing else is written once it has it. `renewal`: the
+ * The request is about to get the certificate of this order; once it has it, nothing else is written. `renewal`: the
  * certificate's identifier for renewal information.
  */
 export function issued(spec: Spec, order: string, renewal: string | undefined): DomainClaimSpec {
@@ -211,7 +211,7 @@ interface RecordedOrder extends PlacedOrder {
   readonly issuer: string;
 }
 
-/** By their record: cached objects never change. */
+/** Keyed by what the claim records: cached objects never change. */
 const known = new WeakMap<Orders, RecordedOrder[]>();
 
 function ordersOf(host: string, account: string, orders: Orders): RecordedOrder[] {
@@ -229,7 +229,7 @@ function claimsOf({claims}: Base['stores'], day: string) {
   return claims.byIndex(INDEX.orderDay, day);
 }
 
-/** As `INDEX.orderDay` names them. Tomorrow, too: an order may be of another clock. */
+/** As `INDEX.orderDay` names them. Includes tomorrow, because another clock may have recorded an order. */
 function countingDays(limits: CaLimits, nowMs: number): string[] {
   const count = Math.ceil(countsForMs(limits) / DAY_MS) + 2;
   return Array.from({length: count}, (_, n) => dayOf(timestamp(nowMs + (1 - n) * DAY_MS)));

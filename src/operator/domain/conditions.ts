@@ -1,6 +1,7 @@
 /**
  * Every condition of a Domain, with a message that says who must do what next. Conditions of a Domain are created only
- * here.
+ * here. The verdicts of DNS checks and of probes bring their own messages: see explain.ts and caa.ts in src/dns/verdict,
+ * and src/probe/judge.ts.
  */
 import {conditionBuilders, counted, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';

@@ -56,7 +56,7 @@ export function addDomainController(manager: Pick<Manager, 'controller'>, operat
 
 /** The inputs of the certificate of a Domain. */
 function watchIssuance(controller: Controller, {stores, certManager}: DomainOperator): void {
-  // Only a Domain in its own namespace can use an Issuer: a tenant that writes one must not wake everyone's.
+  // Only a Domain in its own namespace can use an Issuer: a tenant that writes one must not wake those of others.
   const waiting = (where: string) => stores.domains.byIndex(INDEX.awaitsIssuer, where).map(keyOf);
   certManager.subscribe(() => {
     for (const key of waiting(ANY_NAMESPACE)) controller.enqueue(key);
@@ -110,7 +110,7 @@ export function domainsOfService({places, stores}: Pick<Base, 'places' | 'stores
     .map(keyOf);
 }
 
-/** The keys of Domains, existing or not, of which something else exists. */
+/** The keys of Domains, existing or not, for which other objects exist. */
 export function* leftBehind({claims, certificates, routes}: Stores): Iterable<string> {
   for (const {metadata, spec} of claims.list()) yield `${spec.namespace}/${metadata.name}`;
   for (const store of [certificates, ...routes.map(({store}) => store)]) {

@@ -8,8 +8,8 @@ import type {RouteResult} from './route.ts';
 import {before, type DomainView, proofOf} from './view.ts';
 
 /**
- * Watches hosts whose route is in place. A live host is reported as failing only after probes have
- * failed for the configured time.
+ * Watches hosts whose route is in place. A live host is reported as failing only after its probes have failed for the
+ * configured time.
  */
 export function probe(operator: DomainOperator, view: DomainView, routed: RouteResult): StepResult {
   const {config, prober, clock} = operator;

@@ -1,4 +1,7 @@
-/** The conditions of a Domain and their reasons. conditions.ts has a message for each. */
+/**
+ * The conditions of a Domain and their reasons. conditions.ts has the messages, except those about DNS, which
+ * src/dns/verdict/explain.ts and caa.ts have, and those about probes, in src/probe/judge.ts.
+ */
 import {NO_BACKEND_REASONS} from '../edge/backend.ts';
 
 export type DomainConditionType =

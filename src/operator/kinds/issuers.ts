@@ -1,4 +1,4 @@
-/** Issuers: which one is meant, which of a tenant's may be used, and for which cert-manager cannot renew. */
+/** Issuers: which one is meant, which of a tenant's may be used, and with which cert-manager cannot renew. */
 import {findCondition} from '../../api/conditions.ts';
 import {GROUP} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';

@@ -1,8 +1,7 @@
 /**
  * Whether the API server, too, has no Project that lists a host, apart from those without a place in the plan that do
- * not own its Domain. This
- * takes a read of all Projects of the namespace, and a tenant may create any number of them, of any size. If there are
- * many, one reconcile at a time reads them. After a read that took long, the namespace rests.
+ * not own its Domain. This takes a read of all Projects of the namespace, and a tenant may create any number of them, of
+ * any size. If there are many, one reconcile at a time reads them. After a read that took long, the namespace rests.
  */
 
 import {keyOf} from '../../runtime/kube/object.ts';

@@ -1,6 +1,6 @@
 /**
  * Facts that hold once no work is due, whether or not a restart changes them. They follow from what tenants, the
- * platform, and DNS show, so they also find what the operator says wrongly before and after a restart.
+ * platform, and DNS show, so they also find what the operator gets wrong both before and after a restart.
  */
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
@@ -104,14 +104,14 @@ class Facts {
     });
   }
 
-  /** Nothing withholds the host: not the plan, the Project, the Service, DNS, a pause, or somebody else. */
+  /** Nothing withholds the host: neither the plan, the Project, the Service, DNS, a pause, nor somebody else. */
   #mustServe({spec, metadata, status}: kinds.Domain): boolean {
     const {namespace = ''} = metadata;
     const {host, redirect, projectRef} = spec;
     const own = this.#namespaces.find(({metadata: {name}}) => name === namespace);
     const project = this.#history.get(kinds.PROJECT, `${namespace}/${projectRef.name}`);
     if (!own || !project || redirect || metadata.deletionTimestamp || !this.#isFree(own)) return false;
-    if (!this.#family.owns(host)) return false; // but the platform
+    if (!this.#family.owns(host)) return false; // it is the platform's
     const listing = this.#projects(namespace).filter(each => listedHost(each, host));
     const isPaused = [...listing, project].some(hasPause) || metadata.annotations?.[ANNOTATION.paused] !== undefined;
     const isContested =

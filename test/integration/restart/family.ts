@@ -25,12 +25,12 @@ const NAME_SERVERS: readonly NameServerName[] = ['one', 'two'];
 const PROJECTS = ['one', 'two', 'three'] as const;
 const LABELS = ['a', 'b', 'c'] as const;
 const PLANS = ['pro', 'pro', 'starter', 'free', 'unknown', null] as const;
-/** On a namespace: the API server rejects what the operator writes to objects of this kind, but for their status. */
+/** On a namespace: the API server rejects what the operator writes to objects of this kind, except their status. */
 export const FROZEN = 'test/frozen';
 /** Values of the label. */
 export const FROZEN_KINDS = ['domains', 'certificates', 'ingresses', 'services'] as const;
 
-/** What a move needs, drawn whether or not it does: a sequence without one of its moves is otherwise the same. */
+/** What any move may need. All is drawn for each move, so a sequence without one of its moves is otherwise the same. */
 interface Draw {
   readonly namespace: (typeof NAMESPACES)[number];
   readonly other: (typeof NAMESPACES)[number];
@@ -84,12 +84,12 @@ export class Family {
     return NAMESPACES.map(name => this.namespace(name));
   }
 
-  /** Whether an object of the whole cluster, which has this name, is the family's. */
+  /** Whether the cluster-scoped object of this name belongs to the family. */
   owns(name: string): boolean {
     return name.endsWith(`.${this.domain}`) || this.namespaces.includes(name);
   }
 
-  /** Sets up the family, or sets it back. Objects that were created meanwhile stay. */
+  /** Sets up the family, or resets it. Objects that were created meanwhile stay. */
   async begin(): Promise<void> {
     const {dns} = this.#world;
     await dns.clear(this.domain);
@@ -206,7 +206,7 @@ export class Family {
     return this.#world.names.defaultHost(project, this.namespace(name));
   }
 
-  /** Waits for the end of a namespace that was deleted. */
+  /** Waits until a deleted namespace is gone. */
   async isGone(name: string): Promise<void> {
     const {client} = this.#world;
     for (const {metadata} of this.list(kinds.INGRESS, name)) {
@@ -416,8 +416,8 @@ export type Move = keyof typeof MOVES;
 export const MOVE_NAMES = Object.keys(MOVES) as Move[];
 
 /**
- * Most moves concern the same few objects: otherwise, few would meet. `pauseMs`: at most, after each move; after half of
- * them, there is none.
+ * Most moves concern the same few objects; otherwise, they would rarely meet. `pauseMs`: the longest pause after a move;
+ * after about half of them, there is none.
  */
 export function stepsOf(random: RandomSource, count: number, pauseMs: number): Step[] {
   const namespaceOf = () => pick(['x', 'x', 'x', 'x', 'y', 'z'] as const, random);

@@ -1,6 +1,6 @@
 /**
- * The world of the oracle: a CA that validates, cert-manager, and an operator whose clock the test moves. At rest, the
- * wall clock stands still, and all timers have fired.
+ * A CA that validates, cert-manager, and an operator whose clock the test moves. At rest, the wall clock stands still,
+ * and all timers have fired.
  */
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -29,8 +29,8 @@ const LOADS = ['workqueue_depth', 'controller_runtime_active_workers', 'nameplat
 /** Longer than any pause of the operator, except those of hours and days. */
 const LEAP_MS = 2_400_000;
 /**
- * After so many leaps, something is due again and again. In total, less than the six hours after which a Domain with a
- * certificate is judged again in any case.
+ * What is still due after this many leaps is due again and again. In total, they are shorter than the six hours after
+ * which a Domain with a certificate is judged again in any case.
  */
 const MAX_LEAPS = 4;
 
@@ -55,7 +55,7 @@ const CONFIG = {
 /** No sequence reaches a limit. */
 const ISSUER = {limits: {orders: 1_000_000, newHostsPerDomain: 1_000_000}, caaIdentities: [CA_IDENTITY]};
 
-/** Issues, too, if the configuration names it. It has the same account at the same CA. */
+/** An issuer with the same account at the same CA, which a configuration may name instead. */
 const OTHER_ISSUER = 'other';
 const OTHER_BASE_DOMAIN = 'other-apps.test';
 const OTHER_EDGE = 'other';
@@ -129,7 +129,7 @@ export class RestartWorld {
     return this.#change === 'a pause';
   }
 
-  /** Of a family. CoreDNS reads each zone all the time, and changes of one zone wait for one another. */
+  /** Of a family. All share a few: CoreDNS rereads each zone all the time, and changes to one wait for one another. */
   zone(number: number): string {
     return zoneOf(number % ZONES);
   }
@@ -249,7 +249,7 @@ interface Status {
   readonly dns?: {readonly required?: unknown};
 }
 
-/** cert-manager's own are its own. */
+/** Their whole status is compared; of other kinds, only the conditions. */
 const WITH_STATUS: readonly ResourceType[] = [kinds.PROJECT, kinds.DOMAIN, API_KEY];
 
 function saidBy(kind: ResourceType, object: KubeObject): unknown {

@@ -1,7 +1,7 @@
 /**
  * A restart changes nothing: after any sequence of changes and faults, once no work is due, a new process of the operator
- * leaves every object as it is. So every rule that withholds something ends: at a time, by an event, or by a person's act
- * that is shown. In every other round, the operator is killed in the middle of the sequences.
+ * leaves every object as it is. So every rule that withholds something ends: at a time, by an event, or once a person
+ * does what a status asks for. In every other round, the operator is killed in the middle of the sequences.
  *
  * Families are independent, so they share each restart. `SEED=N` repeats a run, `FAMILY=index` only one of its families.
  */
@@ -22,7 +22,7 @@ const ONLY = process.env.FAMILY === undefined ? undefined : Number(process.env.F
 const INDEXES = Array.from({length: WORLDS}, (_, index) => index).filter(
   index => ONLY === undefined || index === Math.floor(ONLY / FAMILIES),
 );
-/** At most; some faults show only if little follows. */
+/** The most in a sequence; some faults show only if little follows. */
 const STEPS = 8;
 const PAUSE_MS = 2_000;
 
@@ -33,7 +33,7 @@ interface Life {
 }
 
 interface Sequence {
-  /** The family is set back first. */
+  /** The family is reset first. */
   readonly isFresh: boolean;
   readonly steps: readonly Step[];
 }

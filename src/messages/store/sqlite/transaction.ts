@@ -1,4 +1,4 @@
-/** What the engine knows of a transaction before it commits: its work, what accounts are charged, and the backlog. */
+/** What the engine knows about a transaction before it commits: its work, the charges of accounts, and the backlog. */
 import type {DatabaseSync, StatementSync} from 'node:sqlite';
 import {BATCH_BYTES, BATCH_ROWS, type Charges, type StoredStatus, shownStatus} from '../rules.ts';
 import type {Backlog as Snapshot} from '../store.ts';
@@ -13,7 +13,7 @@ class Work {
     this.bytes += bytes;
   }
 
-  /** After so many operations, the current one is the last of its transaction. */
+  /** Whether the current operation, the `operations`-th, is the last of its transaction. */
   isEnough(operations: number): boolean {
     return Math.max(this.rows, operations) >= BATCH_ROWS || this.bytes >= BATCH_BYTES;
   }
