@@ -8,15 +8,17 @@ import {createRecursiveDirectory} from '../resolve/directory.ts';
 import {rootServers} from '../resolve/root-hints.ts';
 import {createTargets} from '../resolve/targets.ts';
 import type {Family} from '../wire/addresses.ts';
+import {mayQueryAddress, rangesOf} from '../wire/addresses.ts';
 import type {Message, ResourceRecord} from '../wire/codec.ts';
 import type {DnsTransport, Query, Reply} from '../wire/transport.ts';
 import {verifyQuestion} from './verify.ts';
 
 const never = new AbortController().signal;
-const BOTH = {A: (n: number) => `127.1.${n}.1`, AAAA: (n: number) => `2600:${n}::1`};
+const BOTH = {A: (n: number) => `8.1.${n}.1`, AAAA: (n: number) => `2600:${n}::1`};
 type Types = readonly ('A' | 'AAAA')[];
 
 const cname = (name: string): ResourceRecord => ({type: 'CNAME', name, ttl: 60, target: question.target});
+const NONE = rangesOf([]);
 const familyOf = (address: string): Family => (address.includes(':') ? 6 : 4);
 
 function reply({name}: Query, more: Partial<Message>): Reply {
@@ -26,15 +28,16 @@ function reply({name}: Query, more: Partial<Message>): Reply {
 }
 
 /** All servers have the CNAME. `typesOf`: the types of addresses that a server of the zone has. */
-function internet(own: Family, servers: number, typesOf: (n: number) => Types) {
+function internet(own: Family, servers: number, typesOf: (n: number) => Types, hidden?: string) {
   const names = Array.from({length: servers}, (_, n) => `ns${n}.evil.test`);
   const glue = names.flatMap((name, n) =>
-    typesOf(n).map((type): ResourceRecord => ({type, name, ttl: 60, address: BOTH[type](n)})),
+    typesOf(n).map((type): ResourceRecord => ({type, name, ttl: 60, address: hidden ?? BOTH[type](n)})),
   );
   const sent: string[] = [];
   const transport: DnsTransport = {
     async query(query) {
       const {name, type, endpoint} = query;
+      if (!mayQueryAddress(endpoint.address, NONE)) return {ok: false, failure: 'forbidden', detail: 'is not public'};
       sent.push(endpoint.address);
       if (familyOf(endpoint.address) !== own) return {ok: false, failure: 'unreachable', detail: 'no route'};
       if (type !== 'NS') return reply(query, {answers: [cname(name)]});
@@ -91,3 +94,19 @@ test('without resolvers, the platform team reads what to do', async () => {
   expect(verdict).toMatchObject({reason: 'NameServersUnreachable', verified: false});
   expect(verdict.message).toContain('Platform team: set config.dns.mode to auto or recursive');
 });
+
+test.each([
+  [4, '64:ff9b::7f00:1'],
+  [4, '::ffff:127.0.0.1'],
+  [4, 'fd00::1'],
+  [6, '127.0.0.1'],
+  [6, '10.0.0.1'],
+] as const)(
+  'with IPv%i only, a name server at %s is refused as not public, and no resolver is asked',
+  async (own, hidden) => {
+    const {transport, sent} = internet(own, 1, () => [hidden.includes(':') ? 'AAAA' : 'A'], hidden);
+    const verdict = await verifyQuestion(question, {...platformOf(own, transport), fallback}, never);
+    expect(verdict).toMatchObject({reason: 'DelegationBroken', verified: false});
+    expect(sent).not.toContain(hidden);
+  },
+);

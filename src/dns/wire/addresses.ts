@@ -30,6 +30,7 @@ const MAPPED_IPV6 = ['::ffff:0:0/96'];
 const special = rangesOf([...SPECIAL_IPV4, ...SPECIAL_IPV6]);
 const publicIpv6 = rangesOf(PUBLIC_IPV6);
 const mapped = rangesOf(MAPPED_IPV6);
+const none = new BlockList();
 
 /** Throws a RangeError that names the entry that is not a CIDR. */
 export function rangesOf(cidrs: readonly string[]): BlockList {
@@ -71,9 +72,12 @@ export function ownFamilies(interfaces = networkInterfaces()): ReadonlySet<Famil
   return new Set(families.length > 0 ? families : [4, 6]);
 }
 
-/** Those of the addresses that belong to one of the families. */
+/**
+ * Those of the addresses that belong to one of the families, or are not public: to these, no family has a route, and the
+ * transport refuses them by name.
+ */
 export function ofFamilies(addresses: readonly string[], families: ReadonlySet<Family>): string[] {
-  return addresses.filter(address => families.has(isIP(address) === 6 ? 6 : 4));
+  return addresses.filter(address => families.has(isIP(address) === 6 ? 6 : 4) || !mayQueryAddress(address, none));
 }
 
 export interface Endpoint {
