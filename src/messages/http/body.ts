@@ -82,7 +82,7 @@ function isJson({headers}: IncomingMessage): boolean {
 
 /**
  * Reads a body of at most `bytes`, as announced. Undefined: the client is gone. `worked` is told how many bytes would
- * have taken as much work as a chunked body did.
+ * have taken as much work as a chunked body did: once, even if the body never ends.
  */
 export function readJsonBody(
   request: IncomingMessage,
@@ -92,15 +92,19 @@ export function readJsonBody(
 ): Promise<JsonBody | Answer | undefined> {
   const needsFingerprint = request.headers['idempotency-key'] !== undefined;
   const chunked = isChunked(request);
+  const {socket} = request;
+  const readBefore = socket.bytesRead;
   let body: Buffer | undefined;
   let [filled, work] = [0, 0];
+  // The parser also reads the extensions of chunks, of which each may have 16 KiB.
+  const spent = () => Math.max(work, socket.bytesRead - readBefore);
   return new Promise(resolve => {
-    let isRefused = false;
+    let isOver = false;
     request.read(0); // Node then passes chunks on as it parses them.
     request.on('data', (chunk: Buffer) => {
       work += Math.max(chunk.length, CHUNK_BYTES);
-      if (isRefused) return;
-      const isFine = chunked && work > bytes + FINE_BYTES;
+      if (isOver) return;
+      const isFine = chunked && spent() > bytes + FINE_BYTES;
       if (filled + chunk.length <= bytes && !isFine) {
         if (body === undefined)
           body = chunk; // Most bodies have only one.
@@ -111,19 +115,24 @@ export function readJsonBody(
         filled += chunk.length;
         return;
       }
-      isRefused = true;
+      isOver = true;
       body = undefined;
-      setImmediate(() => worked(work)); // Until then, the parser passes on what was read at the same time.
+      setImmediate(() => worked(spent())); // Until then, the parser passes on what was read at the same time.
       resolve(isFine ? tooFine() : tooLarge(bytes));
     });
     request.on('end', () => {
-      if (isRefused) return;
-      if (chunked) worked(work);
+      if (isOver) return;
+      isOver = true;
+      if (chunked) worked(spent());
       const whole = body?.subarray(0, filled) ?? Buffer.alloc(0);
       body = undefined; // The request lives longer than its body may.
       resolve(parse(whole, members, needsFingerprint));
     });
-    request.on('close', () => resolve(undefined)); // Also after an error, which Node does not emit without a listener.
+    // Also after an error, which Node does not emit without a listener.
+    request.on('close', () => {
+      if (!isOver && chunked) worked(spent());
+      resolve(undefined);
+    });
   });
 }
 
@@ -215,6 +224,6 @@ function tooFine(): Answer {
   return problem(
     413,
     'body_too_large',
-    `The body has too many short chunks. Send chunks of at least ${CHUNK_BYTES} bytes.`,
+    `The body has too many short chunks, or extensions of chunks. Send chunks of at least ${CHUNK_BYTES} bytes, without extensions.`,
   );
 }

@@ -15,7 +15,7 @@ const problems: Readonly<Record<string, object>> = {
   405: problemResponse('The path does not support this method.'),
   408: problemResponse('The request took too long to arrive.'),
   409: problemResponse('The lease has ended.'),
-  413: problemResponse('The body is too large, or has too many short chunks.'),
+  413: problemResponse('The body is too large, or has too many short chunks or extensions of chunks.'),
   414: problemResponse('The path and the query are too long.'),
   422: problemResponse('The Idempotency-Key was already used with another body.'),
   429: problemResponse('The account is over a limit; `code` and `detail` say which. Retry after the time given.', {
