@@ -11,8 +11,10 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close().closeAllConnections();
 });
 
+type Serve = (connection: Connection, request: IncomingMessage, response: ServerResponse) => void;
+
 /** A server that counts what its parser passes on. */
-async function start(serve: (connection: Connection, request: IncomingMessage, response: ServerResponse) => void) {
+async function start(serve: Serve, payStranger = (_bytes: number) => true) {
   const seen = {requests: 0, chunks: 0};
   const lanes = new Map<Socket, Connection>();
   const server = createServer((request, response) => {
@@ -26,7 +28,7 @@ async function start(serve: (connection: Connection, request: IncomingMessage, r
     if (connection) serve(connection, request, response);
   });
   const connections = new Connections({total: 100, perAddress: 100, dropsBusy: false});
-  server.on('connection', socket => lanes.set(socket, new Connection(socket, connections)));
+  server.on('connection', socket => lanes.set(socket, new Connection(socket, connections, payStranger)));
   server.on('clientError', () => undefined);
   servers.push(server);
   server.listen(0, '127.0.0.1');
@@ -89,5 +91,25 @@ test('what is dropped is no more than can be paid for', async () => {
   client.write(Buffer.alloc(20 << 20));
   client.resume();
   await new Promise(resolve => client.once('close', resolve)); // `once` would reject with the reset.
+  expect(paid).toBeLessThan(1 << 20);
+});
+
+// attack: message-work
+test('what follows the current request is dropped at the expense of strangers', async () => {
+  let paid = 0;
+  let respond = () => {};
+  const serve: Serve = (_, __, response) => {
+    respond = () => response.end('first');
+  };
+  const {client} = await start(serve, bytes => {
+    paid += bytes;
+    respond();
+    return paid < 200_000;
+  });
+  client.write(GET.repeat(2));
+  client.write(Buffer.alloc(20 << 20));
+  client.resume();
+  await new Promise(resolve => client.once('close', resolve)); // `once` would reject with the reset.
+  expect(paid).toBeGreaterThanOrEqual(200_000);
   expect(paid).toBeLessThan(1 << 20);
 });

@@ -24,21 +24,24 @@ type Payment = (bytes: number) => boolean;
 export class Connection {
   readonly #socket: Socket;
   readonly #connections: Connections;
+  readonly #payStranger: Payment;
   #response: ServerResponse | undefined;
   /** Since when the response has been unread, as seen by `cutUnread`. */
   #unreadSince: number | undefined;
   #isCut = false;
 
-  constructor(socket: Socket, connections: Connections) {
+  /** `payStranger`: pays for what nobody's key pays for, such as the requests after the current one. */
+  constructor(socket: Socket, connections: Connections, payStranger: Payment) {
     this.#socket = socket;
     this.#connections = connections;
+    this.#payStranger = payStranger;
     const {parser} = socket as Socket & {readonly parser?: Parser};
     const onIncoming = parser?.onIncoming;
     if (parser === undefined || onIncoming === undefined) return;
     parser.onIncoming = (request, keepAlive) => {
       // With HTTP/1.1, a client may send requests before it has the response to the previous one. It must be ready to
       // send them again (RFC 9112, section 9.3.2): they are not parsed, and the response says that it is the last one.
-      if (this.#response !== undefined) this.cut(() => true);
+      if (this.#response !== undefined) this.cut();
       if (this.#isCut || socket.destroyed) return STOP;
       onIncoming(request, keepAlive);
       return this.#isCut ? STOP : 0;
@@ -77,7 +80,7 @@ export class Connection {
    * Parses nothing more, and closes the connection after the current response, which says so. Anything that still arrives
    * is dropped, as long as `pay` returns true.
    */
-  cut(pay: Payment): void {
+  cut(pay = this.#payStranger): void {
     if (this.#isCut) return;
     this.#isCut = true;
     const response = this.#response;

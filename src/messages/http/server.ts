@@ -38,8 +38,11 @@ export async function startApiServer(
   const connections = new Connections({total: maxConnections, perAddress, dropsBusy: false});
   connections.watch(server);
   const lanes = new Map<Socket, Connection>();
+  const isOver = ({remoteAddress = ''}: Socket) => strangers.take(remoteAddress, performance.now()) > 0;
   server.on('connection', (socket: Socket) => {
-    lanes.set(socket, new Connection(socket, connections));
+    const {remoteAddress = ''} = socket;
+    const payStranger = (bytes: number) => strangers.takeBytes(remoteAddress, bytes, performance.now()) === 0;
+    lanes.set(socket, new Connection(socket, connections, payStranger));
     // Node removes its own listener in some cases, and an error without any ends the process.
     socket.on('error', nothing);
     socket.once('close', () => lanes.delete(socket));
@@ -64,17 +67,14 @@ export async function startApiServer(
       socket.setTimeout(config.keepAliveSeconds * 1000);
     } else {
       connections.spend(socket);
-      refuse(error, socket, lanes.get(socket), strangers);
+      refuse(error, socket, lanes.get(socket), isOver);
     }
   });
   // Without a listener, Node closes the connection.
   server.on('connect', ({socket}, stream) => {
     stream.on('error', nothing); // It is not the socket itself if a body was announced.
-    refuseWith(
-      socket,
-      [405, 'method_not_allowed', 'This is not a proxy. See /openapi.json.'],
-      'allow: GET, HEAD, POST\r\n',
-    );
+    if (isOver(socket)) socket.destroy();
+    else refuseWith(socket, NO_PROXY, 'allow: GET, HEAD, POST\r\n');
   });
   const unread = setInterval(() => {
     const now = performance.now();
@@ -117,6 +117,7 @@ const CLIENT_ERRORS: Readonly<Record<string, ClientError>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'body_too_large', 'The chunk extensions are too long. Omit them.'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'request_timeout', 'The request took too long to arrive.'],
 };
+const NO_PROXY: ClientError = [405, 'method_not_allowed', 'This is not a proxy. See /openapi.json.'];
 const MALFORMED: ClientError = [400, 'malformed_request', 'This is not a valid HTTP/1.1 request.'];
 
 /** Invalid or incomplete requests have no response object. Those without a key that was checked count as strangers'. */
@@ -124,20 +125,19 @@ function refuse(
   {code = ''}: NodeJS.ErrnoException,
   socket: Socket,
   connection: Connection | undefined,
-  strangers: Strangers,
+  isOver: (socket: Socket) => boolean,
 ): void {
   if (connection?.isCut) return; // The last request is being answered.
   const response = connection?.response;
   if (response?.req.complete) {
-    connection?.cut(() => true); // The fault is in what follows.
+    connection?.cut(); // The fault is in what follows.
     return;
   }
-  const isOver = () => !response && strangers.take(socket.remoteAddress ?? '', performance.now()) > 0;
-  if (code === 'ECONNRESET' || !socket.writable || response?.headersSent || isOver()) {
+  if (code === 'ECONNRESET' || !socket.writable || response?.headersSent || (!response && isOver(socket))) {
     socket.destroy();
     return;
   }
-  connection?.cut(() => true);
+  connection?.cut();
   refuseWith(socket, CLIENT_ERRORS[code] ?? MALFORMED);
 }
 
