@@ -39,6 +39,8 @@ export class Clients {
   #running = true;
   /** How many messages were acknowledged, and how many reads and acks were answered. */
   readonly counts = {acknowledged: 0, read: 0, done: 0};
+  /** When the latest of those requests began that were answered as asked; a time of performance.now(). */
+  latest = 0;
   /** The codes of refusals. */
   readonly refusals = new Set<string>();
   /** How many submissions were refused, or ended without an answer. */
@@ -68,8 +70,12 @@ export class Clients {
   async #answered(status: number, ask: (pod: Client) => Promise<MessagesAnswer>): Promise<MessagesAnswer | undefined> {
     const pods = this.#options.pods();
     const pod = pods[randomInt(pods.length)] as Client;
+    const began = performance.now();
     const answer = await ask(pod).catch(() => undefined); // the pod is gone
-    if (answer?.status === status) return answer;
+    if (answer?.status === status) {
+      this.latest = Math.max(this.latest, began);
+      return answer;
+    }
     if (answer) {
       expect(answer.status, answer.text).toBe(503);
       this.refusals.add(answer.body.code);
