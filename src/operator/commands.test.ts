@@ -3,7 +3,7 @@ import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
 import {IN_NAMESPACE, settleConditions} from '../api/conditions.ts';
-import {Accepted, CertificateReady, Routed} from './domain/conditions.ts';
+import {Accepted, CertificateReady, REVERIFY, Routed} from './domain/conditions.ts';
 
 const MODULES = ['domain', 'project', 'apikey'].map(name => join(import.meta.dirname, name, 'conditions.ts'));
 
@@ -17,7 +17,7 @@ test('and the condition shows the namespace of its object', () => {
   const decided = [
     Accepted.noSuccessfulDeploy('shop', 'web'),
     Routed.targetNotLive('www.example.com', false),
-    CertificateReady.failed('shop.example.com', 'because.', undefined),
+    CertificateReady.failed('because.', undefined, `run: ${REVERIFY('shop.example.com')}`),
   ];
   const settled = settleConditions(undefined, decided, {generation: 1, namespace: 'shop-team'}, 0);
   for (const {message} of settled) {

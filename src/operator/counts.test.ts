@@ -22,7 +22,7 @@ test.each([
   ['live hosts', DomainsReady.all(1).message, 'The custom domain is live.'],
   ['waiting hosts', DomainsReady.waiting([HOST], 1).message, 'The custom domain is not live: shop.example.com.'],
   ['waiting hosts of two', DomainsReady.waiting([HOST], 2).message, '1 of 2 custom domains is not live'],
-  ['minutes', CertificateReady.overdue(HOST, 1, '').message, 'after 1 minute.'],
+  ['minutes', CertificateReady.overdue(1, '', 'run: it').message, 'after 1 minute.'],
   ['orders of the platform', explainShortage('orders', HOST, ONE), '1 order in 1 second,'],
   ['orders for a domain', explainShortage('domain', HOST, ONE), '1 new host in 60 seconds,'],
   ['orders for a host', explainShortage('host', HOST, ONE), '1 order in 60 minutes.'],

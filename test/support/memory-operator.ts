@@ -93,9 +93,10 @@ export function domainView(more: Partial<DomainView> = {}): DomainView {
   const metadata = {name: namespace, uid: namespace, labels: {'nameplate.dev/plan': 'pro'}};
   const account = accountOf({apiVersion: 'v1', kind: 'Namespace', metadata}, DEFAULTS);
   const applied = domain(namespace, host, 'shop');
+  const {domain: owner = {...applied, metadata: {...applied.metadata, uid: 'uid', generation: 1}}} = more;
   return {
     ...{key: `${namespace}/${host}`, host, namespace, account, holder: 'nobody'},
-    domain: {...applied, metadata: {...applied.metadata, uid: 'uid', generation: 1}},
+    ...{domain: owner, owner, isDefault: false, isRequested: false, again: 'run: it'},
     question: {
       ...{host, target: 'acct.edge.test', txtName: `_nameplate.${host}`, txtValue: 'token'},
       ...{apexProof: 'txt', caaIdentities: []},

@@ -1,5 +1,5 @@
 /** Every cache of the operator, with the indexes by which changes find their keys. */
-import {dayOf, findCondition} from '../../api/conditions.ts';
+import {dayOf} from '../../api/conditions.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {API_KEY, type APIKey, hashesOf, KEY_CLAIM, type KeyClaim} from '../../apikey/apikey.ts';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
@@ -96,7 +96,8 @@ export const INDEX = {
   /** Key claims that have their own end, by account. */
   ending: 'ending',
   /**
-   * Domains whose next certificate a change of the issuer may concern, by namespace, and all by `ANY_NAMESPACE`.
+   * Domains and Projects whose next certificate a change of the issuer may concern, by namespace, and all by
+   * `ANY_NAMESPACE`.
    */
   awaitsIssuer: 'awaitsIssuer',
   /** Certificates about which cert-manager has not said anything yet, all by the value 'all'. */
@@ -113,10 +114,12 @@ export const INDEX = {
 
 export const ANY_NAMESPACE = '*';
 
-/** Reasons of `CertificateReady`. */
 const AWAITS_ISSUER: ReadonlySet<string> = new Set([
-  ...['IssuerNotFound', 'IssuerNotAllowed', 'IssuerNotReady', 'CertManagerMissing', 'CertManagerDown'],
-  ...['Issuing', 'Overdue', 'Expired', 'RenewalFailing'],
+  ...[
+    ...['IssuerNotFound', 'IssuerNotAllowed', 'IssuerNotReady', 'CertManagerMissing', 'CertManagerDown'],
+    ...['Issuing', 'Overdue', 'Expired', 'RenewalFailing'],
+  ].map(reason => `CertificateReady/${reason}`),
+  ...['CertificateNotReady', 'CertificateExpired', 'RenewalFailing'].map(reason => `Ready/${reason}`),
 ]);
 
 const OURS = {labelSelector: `${LABEL.managedBy}=nameplate`};
@@ -214,6 +217,13 @@ function addIndexes(stores: Stores): void {
   claims.addIndex(INDEX.defaultHost, ({spec}) => (spec.project === undefined ? [] : ['all']));
   certificates.addIndex(INDEX.untouched, ({status}) => (status?.conditions?.length ? [] : ['all']));
   namespaces.addIndex(INDEX.account, namespace => [accountId(namespace)]);
+  for (const store of [domains, projects]) {
+    store.addIndex(INDEX.awaitsIssuer, ({metadata, status}: DeepReadonly<kinds.Domain | kinds.Project>) =>
+      status?.conditions?.some(({type, reason}) => AWAITS_ISSUER.has(`${type}/${reason}`))
+        ? [metadata.namespace ?? '', ANY_NAMESPACE]
+        : [],
+    );
+  }
   for (const store of [domains, projects, namespaces]) {
     store.addIndex(INDEX.paused, object => (hasPause(object) ? ['all'] : []));
   }
@@ -232,11 +242,6 @@ function addDomainIndexes({domains}: Stores): void {
   domains.addIndex(INDEX.namespace, domain => [domain.metadata.namespace ?? '']);
   domains.addIndex(INDEX.redirectTo, ({metadata, spec}) =>
     spec.redirect ? [`${metadata.namespace}/${spec.redirect.to}`] : [],
-  );
-  domains.addIndex(INDEX.awaitsIssuer, ({metadata, status}) =>
-    AWAITS_ISSUER.has(findCondition(status?.conditions, 'CertificateReady')?.reason ?? '')
-      ? [metadata.namespace ?? '', ANY_NAMESPACE]
-      : [],
   );
 }
 

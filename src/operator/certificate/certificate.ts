@@ -142,8 +142,12 @@ function parsed(time: string | undefined): number | undefined {
 /** A wall clock may be set, and a timer does not notice: what depends on a date is judged at least this often. */
 const LOOK_AGAIN_MS = 6 * HOUR_MS;
 
-/** When the clock changes what a certificate is; undefined: never. */
+/** Whom one with other names harms may change at any time. */
+const MISNAMED_MS = 60_000;
+
+/** When to judge a certificate again although nothing about it has changed but the time; undefined: never. */
 export function changesAtMs(held: HeldCertificate, nowMs: number): number | undefined {
+  if (held.kind === 'misnamed') return nowMs + MISNAMED_MS;
   const nextMs = nextChangeMs(held, nowMs);
   return nextMs === undefined ? undefined : Math.min(nextMs, nowMs + LOOK_AGAIN_MS);
 }

@@ -112,7 +112,7 @@ function refuseRedirect(
 ): DomainCondition | undefined {
   const {redirect} = view.domain.spec;
   if (!redirect) return undefined;
-  const end = redirectEnd(operator, view, project);
+  const end = redirectEnd(operator, {...view, redirect}, project);
   if (end.kind === 'loop') return Accepted.redirectLoop(end.path);
   if (end.kind === 'too-long') return Accepted.redirectChainTooLong(end.path, MAX_REDIRECTS);
   if (end.kind === 'not-ours') return Accepted.redirectTargetNotOurs(end.host, project.metadata.name);

@@ -20,26 +20,22 @@ import {routeName} from '../kinds/derived-names.ts';
 import {acmeIssuerOf, acmeNotReady, issuerOf, keptIssuer, notReady} from '../kinds/issuers.ts';
 import {CERTIFICATE, type Certificate, DOMAIN_CLAIM} from '../kinds/kinds.ts';
 import {earliest} from '../kinds/steps.ts';
-import {awaitNextAttempt, awaitOrder, isRequested} from './certificate-waits.ts';
+import {awaitNextAttempt, awaitOrder} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
-import {CertificateReady, type DomainCondition, REVERIFY} from './conditions.ts';
-import type {DomainContext, DomainOperator} from './context.ts';
+import {CertificateReady, type DomainCondition} from './conditions.ts';
+import type {HostContext, HostOperator} from './context.ts';
 import {type CertificateResult, heldBy, judgeHeld, type NextCertificate, nextOf, notBegun} from './held-certificate.ts';
+import type {HostView} from './host-view.ts';
 import type {Proof} from './verify.ts';
-import type {DomainView} from './view.ts';
 
 /** The prerequisites of a certificate request, in order; the first one that is missing is named. */
 interface CertificateGate {
-  readonly proof: Proof;
-  readonly claim: ClaimResult;
-  readonly caa: DomainCondition;
+  readonly proof: Pick<Proof, 'mayStart'>;
+  readonly claim: Pick<ClaimResult, 'holds'>;
+  readonly caa: Pick<DomainCondition, 'status'>;
 }
 
-export async function certify(
-  context: DomainContext,
-  view: DomainView,
-  gate: CertificateGate,
-): Promise<CertificateResult> {
+export async function certify(context: HostContext, view: HostView, gate: CertificateGate): Promise<CertificateResult> {
   const {certificate} = view;
   const held = heldBy(view);
   const blocker = firstBlocker(gate);
@@ -56,8 +52,8 @@ export async function certify(
 
 /** Why no Certificate may be created yet. */
 function obstacleOf(
-  context: DomainContext,
-  view: DomainView,
+  context: HostContext,
+  view: HostView,
   blocker: string | undefined,
   {missing}: IssuerVerdict,
 ): NextCertificate | undefined {
@@ -86,11 +82,11 @@ interface FollowUp extends IssuerVerdict {
   readonly blocker: string | undefined;
 }
 
-type CertifiedView = DomainView & {readonly certificate: DeepReadonly<Certificate>};
+type CertifiedView = HostView & {readonly certificate: DeepReadonly<Certificate>};
 
 /** For a Certificate that exists: waits for its order, starts a requested attempt, or judges the current one. */
 async function followUp(
-  context: DomainContext,
+  context: HostContext,
   view: CertifiedView,
   held: HeldCertificate,
   {issuerRef, missing, outage, blocker}: FollowUp,
@@ -122,9 +118,9 @@ async function followUp(
 type CaProblem = NonNullable<Issuance['problem']>;
 
 /** A verify request ends the pause, but the limit of the CA for one host stays. */
-async function afterProblem(context: DomainContext, view: CertifiedView, problem: CaProblem): Promise<NextCertificate> {
-  const {claim, host, nowMs} = view;
-  const sooner = claim && isRequested(view) ? withoutDelay(claim.spec, nowMs) : undefined;
+async function afterProblem(context: HostContext, view: CertifiedView, problem: CaProblem): Promise<NextCertificate> {
+  const {claim, again, isRequested, nowMs} = view;
+  const sooner = claim && isRequested ? withoutDelay(claim.spec, nowMs) : undefined;
   if (claim && sooner) {
     await context.client.replace(DOMAIN_CLAIM, {...claim, spec: sooner}, {signal: context.signal});
     return nextOf(CertificateReady.issuing(' A new attempt was requested.'));
@@ -132,8 +128,8 @@ async function afterProblem(context: DomainContext, view: CertifiedView, problem
   const nextMs = retryDueMs(problem, nowMs);
   const why = sentence(`${problem.type}: ${problem.detail}`);
   if (nextMs === undefined) return nextOf(CertificateReady.issuing(` The last attempt failed: ${why}`));
-  const condition = CertificateReady.failed(host, why, timestamp(nextMs));
-  const next = `${why} The next attempt is at ${timestamp(nextMs)}. Fix the cause, then run: ${REVERIFY(host)}`;
+  const condition = CertificateReady.failed(why, timestamp(nextMs), again);
+  const next = `${why} The next attempt is at ${timestamp(nextMs)}. Fix the cause, then ${again}`;
   return {condition, why: next, nextAttemptAtMs: nextMs, wakeAtMs: nextMs};
 }
 
@@ -144,13 +140,14 @@ function firstBlocker({proof, claim, caa}: CertificateGate): string | undefined 
 }
 
 async function ensureCertificate(
-  context: DomainContext,
-  {namespace, host, domain}: DomainView,
+  context: HostContext,
+  {namespace, host, owner, isDefault}: HostView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): Promise<Contest> {
   const {stores, client, signal, corrections} = context;
   const name = routeName(namespace, host);
-  const intent = buildCertificate({name, namespace, host, issuerRef, owner: ownerOf(domain)});
+  const project = isDefault && {project: owner.metadata.name};
+  const intent = buildCertificate({name, namespace, host, issuerRef, owner: ownerOf(owner), ...project});
   await applyIfChanged(client, stores.certificates, CERTIFICATE, intent, {
     hashAnnotation: ANNOTATION.appliedHash,
     corrections,
@@ -167,8 +164,8 @@ interface IssuerVerdict {
 }
 
 function judgeIssuer(
-  {stores, certManager}: DomainOperator,
-  {namespace}: DomainView,
+  {stores, certManager}: HostOperator,
+  {namespace}: HostView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): IssuerVerdict {
   const down = certManager.problem();
@@ -185,7 +182,7 @@ function judgeIssuer(
 }
 
 function judgeAcmeIssuer(
-  {acmeIssuers}: DomainOperator['stores'],
+  {acmeIssuers}: HostOperator['stores'],
   name: string,
   outage: DomainCondition | undefined,
 ): IssuerVerdict {
@@ -200,14 +197,14 @@ function judgeAcmeIssuer(
  * of a pause that a wrong clock made endless.
  */
 function wantsFreshAttempt(
-  operator: DomainOperator,
+  operator: HostOperator,
   view: CertifiedView,
   held: HeldCertificate,
   attempt: Attempt,
 ): boolean {
-  const {certificate, nowMs} = view;
+  const {certificate, isRequested, nowMs} = view;
   const isEndless = attempt.kind === 'failed' && failedInFuture(certificate, nowMs);
-  if (!isEndless && !isRequested(view)) return false;
+  if (!isEndless && !isRequested) return false;
   if (attempt.kind === 'running' && nowMs < overdueMs(operator, view, attempt)) return false;
   return held.kind !== 'valid' || nowMs >= held.overdueAtMs || attempt.kind !== 'none';
 }
@@ -217,7 +214,7 @@ function wantsFreshAttempt(
  * collector deletes the old one's request and order.
  */
 async function startFreshAttempt(
-  context: DomainContext,
+  context: HostContext,
   certificate: DeepReadonly<Certificate>,
   attempt: Attempt,
 ): Promise<void> {
@@ -237,18 +234,18 @@ async function startFreshAttempt(
 }
 
 function misnamed(view: CertifiedView, names: string): NextCertificate {
-  const {host, certificate, published, isMisnamed, unremoved} = view;
+  const {host, certificate, published, isMisnamed, unremoved, again} = view;
   const isKept = published !== undefined && (isMisnamed || unremoved !== undefined);
-  const condition = CertificateReady.wrongNames(host, issuerOf(certificate.spec.issuerRef), names, isKept);
+  const condition = CertificateReady.wrongNames(host, issuerOf(certificate.spec.issuerRef), names, isKept, again);
   return nextOf(condition, nextAttemptOf(certificate));
 }
 
-function failed({host, certificate}: CertifiedView, why: string): NextCertificate {
+function failed({certificate, again}: CertifiedView, why: string): NextCertificate {
   const rest = nextAttemptOf(certificate);
   const next = rest.nextAttemptAtMs === undefined ? undefined : timestamp(rest.nextAttemptAtMs);
   const at = next === undefined ? '' : ` The next attempt is at ${next}.`;
-  const condition = CertificateReady.failed(host, why, next);
-  return {condition, why: `${why}${at} Fix the cause, then run: ${REVERIFY(host)}`, ...rest};
+  const condition = CertificateReady.failed(why, next, again);
+  return {condition, why: `${why}${at} Fix the cause, then ${again}`, ...rest};
 }
 
 /** When cert-manager makes the next attempt. */
@@ -260,7 +257,7 @@ function nextAttemptOf(certificate: DeepReadonly<Certificate>): {readonly nextAt
 type Running = Attempt & {readonly kind: 'running'};
 
 function overdueMs(
-  {config, knownSince}: DomainOperator,
+  {config, knownSince}: HostOperator,
   {certificate, nowMs}: CertifiedView,
   {sinceMs}: Running,
 ): number {
@@ -275,19 +272,22 @@ function during(outage: DomainCondition, {published, secret, certificate}: Certi
   return nextOf(CertificateReady.secretLost(certificate.spec.secretName, '', outage.message));
 }
 
-function running(operator: DomainOperator, view: CertifiedView, attempt: Running): NextCertificate {
-  const {host, published, secret, certificate, nowMs} = view;
+function running(operator: HostOperator, view: CertifiedView, attempt: Running): NextCertificate {
+  const {published, secret, certificate, again, nowMs} = view;
   const {progress} = attempt;
   const overdueAtMs = overdueMs(operator, view, attempt);
   const rest = nowMs < overdueAtMs ? {wakeAtMs: overdueAtMs} : {};
-  const again = `To start a new attempt, run: ${REVERIFY(host)}`;
   const why = `${attempt.isStarted ? 'It is in progress, but not done.' : notBegun(view)}${progress}`;
-  return {...rest, condition: conditionOf(), why: rest.wakeAtMs === undefined ? `${why} ${again}` : why};
+  return {
+    ...rest,
+    condition: conditionOf(),
+    why: rest.wakeAtMs === undefined ? `${why} To start a new attempt, ${again}` : why,
+  };
 
   function conditionOf(): DomainCondition {
     if (rest.wakeAtMs === undefined) {
       const minutes = Math.round(operator.config.certificates.overdueAfterSeconds / 60);
-      return CertificateReady.overdue(host, minutes, progress);
+      return CertificateReady.overdue(minutes, progress, again);
     }
     return published && !secret
       ? CertificateReady.secretLost(certificate.spec.secretName, progress)

@@ -10,8 +10,9 @@ import {isGone} from '../caches/fresh.ts';
 import {type Certificate, DOMAIN, DOMAIN_CLAIM, type DomainClaim} from '../kinds/kinds.ts';
 import {Claimed, type DomainCondition, type StepResult} from './conditions.ts';
 import type {DomainContext, DomainOperator} from './context.ts';
+import {unacted} from './host-view.ts';
 import type {Proof} from './verify.ts';
-import {type DomainView, isOlderThanClaim, requiredRecords, unacted} from './view.ts';
+import {type DomainView, isOlderThanClaim, requiredRecords} from './view.ts';
 
 export interface ClaimResult extends StepResult {
   readonly holds: boolean;

@@ -208,16 +208,16 @@ export const CertificateReady = {
     const message = `Secret ${secret} was deleted, so the host has no certificate at the edge. ${next}${progress}`;
     return certificateReady('False', 'Issuing', message);
   },
-  overdue: (host: string, minutes: number, progress: string) => {
-    const message = `No certificate after ${counted(minutes, 'minute')}.${progress} Check that the domain has no CAA record that forbids the certificate authority and that its DNS points here. To start a new attempt, run: ${REVERIFY(host)}`;
+  overdue: (minutes: number, progress: string, again: string) => {
+    const message = `No certificate after ${counted(minutes, 'minute')}.${progress} Check that the domain has no CAA record that forbids the certificate authority and that its DNS points here. To start a new attempt, ${again}`;
     return certificateReady('False', 'Overdue', message);
   },
-  failed: (host: string, why: string, next: string | undefined) => {
-    const message = `No certificate was issued: ${why}${next ? ` The next attempt is at ${next}.` : ''} Fix the cause (often DNS or a CAA record). To try again now, run: ${REVERIFY(host)}`;
+  failed: (why: string, next: string | undefined, again: string) => {
+    const message = `No certificate was issued: ${why}${next ? ` The next attempt is at ${next}.` : ''} Fix the cause (often DNS or a CAA record). To try again now, ${again}`;
     return certificateReady('False', 'Failed', message);
   },
-  awaitsOrder: (why: string, next: string) => {
-    const message = `The certificate order is queued: ${why} No action needed; Nameplate will place the order at ${next} or later.`;
+  awaitsOrder: (why: string, next: string | undefined) => {
+    const message = `The certificate order is queued: ${why} No action needed; Nameplate will place the order ${next === undefined ? 'later' : `at ${next} or later`}.`;
     return certificateReady('False', 'OrderBudget', message);
   },
   wrongNames: (
@@ -225,8 +225,9 @@ export const CertificateReady = {
     {kind, name}: {readonly kind: string; readonly name: string},
     names: string,
     isKept: boolean,
+    again: string,
   ) => {
-    const message = `${kind} ${name} issued a certificate for ${names} instead of for ${host} only. The edge would present that certificate for every name that it contains, ${isKept ? 'so Nameplate removes the route as soon as one of them may belong to somebody else' : 'so the host is not routed'}. The owner of this ${kind} must configure it to issue only the requested name. Then start a new attempt: ${REVERIFY(host)}`;
+    const message = `${kind} ${name} issued a certificate for ${names} instead of for ${host} only. The edge would present that certificate for every name that it contains, ${isKept ? 'so Nameplate removes the route as soon as one of them may belong to somebody else' : 'so the host is not routed'}. The owner of this ${kind} must configure it to issue only the requested name. To start a new attempt then, ${again}`;
     return certificateReady('False', 'WrongNames', message);
   },
   issuerNotFound: (kind: string, name: string) => {

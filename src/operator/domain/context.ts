@@ -6,13 +6,18 @@ import type {EdgeOperator} from '../edge/context.ts';
 import type {OrderSchedule} from '../issuer/order-schedule.ts';
 import type {Outdated} from './outdated.ts';
 
-export interface DomainOperator extends EdgeOperator {
-  readonly scheduler: DnsScheduler;
-  readonly prober: Prober;
+/** For the steps that the default host of a Project takes, too. */
+export interface HostOperator extends EdgeOperator {
   readonly certManager: Pick<CertManager, 'problem' | 'subscribe'>;
   readonly orderSchedule: OrderSchedule;
   readonly outdated: Outdated;
 }
 
+export interface DomainOperator extends HostOperator {
+  readonly scheduler: DnsScheduler;
+  readonly prober: Prober;
+}
+
 /** Within one reconcile. */
+export interface HostContext extends HostOperator, ApiAccess {}
 export interface DomainContext extends DomainOperator, ApiAccess {}

@@ -2,7 +2,7 @@ import {isDeepStrictEqual} from 'node:util';
 import type {Delta} from '../../runtime/cache/store.ts';
 import type {Controller} from '../../runtime/controller/controller.ts';
 import type {Manager} from '../../runtime/controller/manager.ts';
-import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {
   backendProjectsOf,
   changesContent,
@@ -16,7 +16,7 @@ import {
 import type {Base} from '../caches/context.ts';
 import {ANY_NAMESPACE, domainKeyOf, INDEX, type Stores} from '../caches/stores.ts';
 import type {ACMEIssuer} from '../kinds/kinds.ts';
-import type {DomainOperator} from './context.ts';
+import type {DomainOperator, HostOperator} from './context.ts';
 import {reconcileDomain} from './reconcile.ts';
 import {mattersToRedirects, withRedirectsTo} from './redirects.ts';
 
@@ -38,6 +38,7 @@ export function addDomainController(manager: Pick<Manager, 'controller'>, operat
       ...stores.domains.byIndex(INDEX.host, delta.object.metadata.name).map(keyOf),
       ...[delta.object, delta.old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
     ])
+    .watch(stores.acmeIssuers, delta => (changesCaa(delta) ? [...stores.domains.list()].map(keyOf) : []))
     .watch(stores.services, ({object, initial}) => (initial ? [] : domainsOfService(operator, keyOf(object))));
   for (const {store} of stores.routes) {
     controller.watch(store, delta => [
@@ -45,7 +46,7 @@ export function addDomainController(manager: Pick<Manager, 'controller'>, operat
       ...(delta.type === 'added' ? [] : backendProjectsOf(delta).flatMap(key => domainsOfProject(operator, key))),
     ]);
   }
-  watchIssuance(controller, operator);
+  watchCertificates(controller, operator, stores.domains, domainKeysOf);
   watchPlatform(controller, operator, stores.domains);
   for (const source of [scheduler, prober, orderSchedule]) source.subscribe(key => controller.enqueue(key));
   outdated.subscribe(key => {
@@ -54,22 +55,24 @@ export function addDomainController(manager: Pick<Manager, 'controller'>, operat
   return controller;
 }
 
-/** The inputs of the certificate of a Domain. */
-function watchIssuance(controller: Controller, {stores, certManager}: DomainOperator): void {
-  // Only a Domain in its own namespace can use an Issuer: a tenant that writes one must not wake those of others.
-  const waiting = (where: string) => stores.domains.byIndex(INDEX.awaitsIssuer, where).map(keyOf);
+/** The inputs of a host's certificate. `owners`: its Domain, or the Project of a default host. */
+export function watchCertificates(
+  controller: Controller,
+  {stores, certManager}: HostOperator,
+  owners: Stores['domains'] | Stores['projects'],
+  ownerKeysOf: (delta: Delta<KubeObject>) => string[],
+): void {
+  // Only a host in its own namespace can use an Issuer: a tenant that writes one must not wake those of others.
+  const waiting = (where: string) => owners.byIndex(INDEX.awaitsIssuer, where).map(keyOf);
   certManager.subscribe(() => {
     for (const key of waiting(ANY_NAMESPACE)) controller.enqueue(key);
   });
   controller
     .watch(stores.issuers, delta => (changesContent(delta) ? waiting(delta.object.metadata.namespace ?? '') : []))
     .watch(stores.clusterIssuers, delta => (changesContent(delta) ? waiting(ANY_NAMESPACE) : []))
-    .watch(stores.acmeIssuers, delta => {
-      if (changesCaa(delta)) return [...stores.domains.list()].map(keyOf);
-      return changesReadiness(delta) ? waiting(ANY_NAMESPACE) : [];
-    })
-    .watch(stores.certificates, domainKeysOf)
-    .watch(stores.secrets, domainKeysOf);
+    .watch(stores.acmeIssuers, delta => (changesReadiness(delta) ? waiting(ANY_NAMESPACE) : []))
+    .watch(stores.certificates, ownerKeysOf)
+    .watch(stores.secrets, ownerKeysOf);
 }
 
 /** What CAA records must allow. */

@@ -10,7 +10,7 @@ import {
 } from '../certificate/certificate.ts';
 import {earliest} from '../kinds/steps.ts';
 import {CertificateReady, type DomainCondition, type StepResult} from './conditions.ts';
-import {before, type DomainView, unacted} from './view.ts';
+import {before, type HostView, unacted} from './host-view.ts';
 
 export interface CertificateResult extends StepResult {
   /** The Secret holds a certificate that is valid: the host may be routed. */
@@ -42,11 +42,16 @@ const TROUBLE: ReadonlySet<string> = new Set([
   'CertManagerMissing',
 ]);
 
-type Facts = Pick<DomainView, 'certificate' | 'secret' | 'host' | 'published' | 'domain' | 'nowMs'>;
+type Facts = Pick<HostView, 'certificate' | 'secret' | 'host' | 'published' | 'owner' | 'nowMs'>;
 
 /** Of the certificate in the Secret; none if it is not for the host. */
-export function knownDates({certificate, secret, host, domain}: Facts): CertificateDates {
-  return certifiedBy(secret, host).kind === 'host' ? datesOf(certificate, domain.status?.certificate) : {};
+export function knownDates({certificate, secret, host, owner}: Facts): CertificateDates {
+  return certifiedBy(secret, host).kind === 'host' ? datesOf(certificate, reported(owner)) : {};
+}
+
+/** What a Domain reports on its certificate. */
+export function reported({status = {}}: Facts['owner']) {
+  return 'certificate' in status ? status.certificate : undefined;
 }
 
 export function heldBy(view: Facts): HeldCertificate {
@@ -65,17 +70,13 @@ function isCalledReady(certificate: Facts['certificate']): boolean {
   return findCondition(certificate?.status?.conditions, 'Ready')?.status === 'True';
 }
 
-export function failedCertificate(view: DomainView) {
+export function failedCertificate(view: HostView) {
   const usable = isUsable(heldBy(view), view);
   return (failure: unknown): CertificateResult => ({...unacted(view, failure, CertificateReady, usable), usable});
 }
 
 /** The result: what there is decides, and what comes next explains it. */
-export function judgeHeld(
-  view: DomainView,
-  held: HeldCertificate,
-  next: NextCertificate | undefined,
-): CertificateResult {
+export function judgeHeld(view: HostView, held: HeldCertificate, next: NextCertificate | undefined): CertificateResult {
   const {nowMs} = view;
   const usable = isUsable(held, view);
   return {
@@ -86,7 +87,7 @@ export function judgeHeld(
   };
 }
 
-function conditionOf(view: DomainView, held: HeldCertificate, next: NextCertificate | undefined): DomainCondition {
+function conditionOf(view: HostView, held: HeldCertificate, next: NextCertificate | undefined): DomainCondition {
   const {nowMs} = view;
   if (next && (next.condition.reason === 'Refused' || next.condition.reason === 'Paused')) return next.condition;
   switch (held.kind) {

@@ -4,8 +4,9 @@ import {PROBE_PATH} from '../kinds/edge-provider.ts';
 import {issuerOf} from '../kinds/issuers.ts';
 import {Probed, type StepResult} from './conditions.ts';
 import type {DomainOperator} from './context.ts';
+import {before, proofOf} from './host-view.ts';
 import type {RouteResult} from './route.ts';
-import {before, type DomainView, proofOf} from './view.ts';
+import type {DomainView} from './view.ts';
 
 /**
  * Watches hosts whose route is in place. A live host is reported as failing only after its probes have failed for the

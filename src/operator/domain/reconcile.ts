@@ -22,9 +22,6 @@ import {dropForeignRoute, failedRemoval, finalize} from './unpublish.ts';
 import {checkCaa, verifyDns} from './verify.ts';
 import {type DomainView, viewOf} from './view.ts';
 
-/** How often to check whether a certificate with other names still harms nobody. */
-const MISNAMED_MS = 60_000;
-
 /** Keys are "namespace/host", of existing Domains and of deleted ones that left something behind. */
 export function reconcileDomain(operator: DomainOperator): Reconcile {
   const reporter = new Reporter();
@@ -65,7 +62,6 @@ export function reconcileDomain(operator: DomainOperator): Reconcile {
     const times = await reporter.report(context, view, decided);
     const lateInMs = change ? operator.outdated.lateInMs(key) : 0;
     if (lateInMs > 0) times.push(view.nowMs + lateInMs);
-    if (view.isMisnamed) times.push(view.nowMs + MISNAMED_MS);
     const due = times.map(wakeAtMs => ({wakeAtMs}));
     return outcomeOf([proof, claim, certificate, routed, probed, ...due], view.nowMs);
   };

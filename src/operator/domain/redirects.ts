@@ -53,13 +53,19 @@ function afterFirst(passed: ReadonlySet<string>, first: string): string[] {
   return path.slice(path.indexOf(first));
 }
 
+interface Redirecting {
+  readonly namespace: string;
+  readonly host: string;
+  readonly redirect: DeepReadonly<Domain['spec']['redirect']>;
+}
+
 /** Where the Domain's redirect ends, following the Domains and the hosts that the project lists. */
 export function redirectEnd(
   {stores, outdated}: Pick<DomainOperator, 'stores' | 'outdated'>,
-  {namespace, host, domain}: {readonly namespace: string; readonly host: string; readonly domain: DeepReadonly<Domain>},
+  {namespace, host, redirect}: Redirecting,
   project: DeepReadonly<Project>,
 ): RedirectEnd {
-  const start = domain.spec.redirect ? {host, to: domain.spec.redirect.to} : {host};
+  const start = redirect ? {host, to: redirect.to} : {host};
   return followRedirects(start, name => {
     if (name === host) return start;
     const key = `${namespace}/${name}`;

@@ -1,6 +1,7 @@
 /** The route step: publishes once there is a certificate; the last good route stays until its replacement is ready. */
 import {findCondition} from '../../api/conditions.ts';
 import {type DeepReadonly, ownerOf} from '../../runtime/kube/object.ts';
+import {certifiedBy} from '../certificate/certificate.ts';
 import {findBackend, type NoBackend} from '../edge/backend.ts';
 import {
   type Publication,
@@ -12,16 +13,15 @@ import {
 } from '../edge/publish.ts';
 import {routeKeyOf, routeName} from '../kinds/derived-names.ts';
 import type {Backend, HostRoute} from '../kinds/edge-provider.ts';
-import type {Project} from '../kinds/kinds.ts';
+import type {Domain, Project} from '../kinds/kinds.ts';
 import {DEFAULT_REDIRECT_STATUS} from '../kinds/project-hosts.ts';
-import {lastCondition} from '../kinds/steps.ts';
 import type {ClaimResult} from './claim.ts';
 import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
-import type {DomainContext, DomainOperator} from './context.ts';
+import type {HostContext, HostOperator} from './context.ts';
 import type {CertificateResult} from './held-certificate.ts';
+import {before, type HostView, lastOf, proofOf, unacted} from './host-view.ts';
 import {redirectEnd} from './redirects.ts';
 import {dropOtherRoutes} from './unpublish.ts';
-import {before, type DomainView, proofOf, unacted} from './view.ts';
 
 export interface RouteResult extends StepResult {
   /** The route that is in place; undefined if it is not the one that the Domain wants. */
@@ -33,14 +33,14 @@ const OBSTACLE_PAUSE_MS = 1000;
 
 /** The prerequisites of the first route, in order. Changing an existing route requires only `accepted`. */
 interface RouteGate {
-  readonly accepted: DomainCondition;
-  readonly claim: ClaimResult;
-  readonly certificate: CertificateResult;
+  readonly accepted: Pick<DomainCondition, 'status'>;
+  readonly claim: Pick<ClaimResult, 'holds'>;
+  readonly certificate: Pick<CertificateResult, 'usable'>;
 }
 
 export async function route(
-  context: DomainContext,
-  view: DomainView,
+  context: HostContext,
+  view: HostView,
   {accepted, claim, certificate}: RouteGate,
 ): Promise<RouteResult> {
   const {published, project, key} = view;
@@ -48,7 +48,7 @@ export async function route(
   const kept = published !== undefined;
   if (accepted.status !== 'True' || !project) return {condition: Routed.waiting('the Domain to be accepted', kept)};
   if (!kept && !claim.holds) return {condition: Routed.waiting('the claim')};
-  if (!kept && !certificate.usable) return {condition: Routed.waiting('the certificate')};
+  if (!certificate.usable && !mayChange(view)) return {condition: Routed.waiting('the certificate', kept)};
   const backend = findBackend(context, project);
   if (backend.kind !== 'found') return {condition: withoutBackend(view, backend)};
   const wanted = routeOf(context, view, project, backend.backend);
@@ -83,15 +83,24 @@ export async function route(
   };
 }
 
-export function failedRoute(view: DomainView) {
+export function failedRoute(view: HostView) {
   return (failure: unknown): RouteResult => unacted(view, failure, Routed, view.published !== undefined);
 }
 
+/**
+ * Without a usable certificate. The edge serves a default host with a certificate for all of them until the host has its
+ * own.
+ */
+function mayChange({published, isDefault, secret, host}: HostView): boolean {
+  return published !== undefined && (!isDefault || certifiedBy(secret, host).kind === 'host');
+}
+
 /** The operator reports once what its edge lacks; a host that is routed keeps its state. */
-function withoutBackend({domain, published}: DomainView, found: NoBackend): DomainCondition {
-  const last = lastCondition('Routed', domain.status?.conditions, domain.metadata.generation);
-  if (found.kind === 'no-edge' && published && last?.status === 'True') return last;
-  return Routed.noBackend(found, published !== undefined);
+export function withoutBackend(view: HostView, found: NoBackend): DomainCondition {
+  const isRouted = view.published !== undefined;
+  const last = lastOf(view, 'Routed');
+  if (found.kind === 'no-edge' && isRouted && last?.status === 'True') return last;
+  return Routed.noBackend(found, isRouted);
 }
 
 /** A host that a redirect must not point to yet; `wakeAtMs`: when it can. */
@@ -101,33 +110,37 @@ interface Wait {
 }
 
 function routeOf(
-  operator: DomainOperator,
-  view: DomainView,
+  operator: HostOperator,
+  view: HostView,
   project: DeepReadonly<Project>,
   backend: Backend,
 ): HostRoute | Wait {
-  const {namespace, host, domain} = view;
+  const {namespace, host, owner, isDefault} = view;
   const name = routeName(namespace, host);
   const proof = proofOf(operator, view);
+  const isOfEdge = isDefault && operator.config.defaultHost.tls === 'ingress-default';
   const serving: HostRoute = {
-    ...{namespace, name, host, tlsSecret: name, owner: ownerOf(domain), backend},
+    ...{namespace, name, host, owner: ownerOf(owner), backend},
+    ...(!isOfEdge && {tlsSecret: name}),
     ...(proof !== undefined && {proof}),
+    ...(isDefault && {project: owner.metadata.name}),
   };
-  if (!domain.spec.redirect) return serving;
-  const end = redirectEnd(operator, view, project);
+  const {redirect} = owner.spec as Partial<Domain['spec']>;
+  if (!redirect) return serving;
+  const end = redirectEnd(operator, {namespace, host, redirect}, project);
   if (end.kind !== 'serves' || !isServing(operator, view, end.host)) {
-    return {waitsFor: end.kind === 'serves' ? end.host : domain.spec.redirect.to};
+    return {waitsFor: end.kind === 'serves' ? end.host : redirect.to};
   }
   const leftMs = settlesInMs(operator, view, end.host);
   if (leftMs > 0) return {waitsFor: end.host, wakeAtMs: view.nowMs + leftMs};
-  return {...serving, redirect: {to: end.host, status: domain.spec.redirect.status ?? DEFAULT_REDIRECT_STATUS}};
+  return {...serving, redirect: {to: end.host, status: redirect.status ?? DEFAULT_REDIRECT_STATUS}};
 }
 
 /**
  * Routed with a valid certificate and not redirecting, in the spec and at the ingress, so that a swap of two hosts never
  * publishes a loop. A new redirect also waits until the edge has accepted the current route of its target.
  */
-function isServing({stores, edge}: DomainOperator, {namespace, published}: DomainView, host: string): boolean {
+function isServing({stores, edge}: HostOperator, {namespace, published}: HostView, host: string): boolean {
   const target = stores.domains.get(`${namespace}/${host}`);
   if (!target || target.spec.redirect) return false;
   if (findCondition(target.status?.conditions, 'CertificateReady')?.status !== 'True') return false;
@@ -140,7 +153,7 @@ function isServing({stores, edge}: DomainOperator, {namespace, published}: Domai
 }
 
 /** How soon a redirect to `target` may replace the current route: not before the ingress has the target's route. */
-function settlesInMs(operator: DomainOperator, {namespace, published}: DomainView, target: string): number {
+function settlesInMs(operator: HostOperator, {namespace, published}: HostView, target: string): number {
   const replaces = published && !(published.kind === 'redirect' && published.to === target);
   return replaces ? settlingMs(operator, routeObjects(operator.stores, routeKeyOf(`${namespace}/${target}`))) : 0;
 }

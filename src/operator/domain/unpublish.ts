@@ -13,7 +13,7 @@ import {reservedZone} from './accept.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
 import {Routed, type StepResult} from './conditions.ts';
 import type {DomainContext} from './context.ts';
-import {type DomainView, unacted} from './view.ts';
+import {type HostView, unacted} from './host-view.ts';
 
 /** For a Domain that is gone, even if it was deleted while the operator was down. Default hosts never had one. */
 export async function finalize(context: DomainContext, key: string): Promise<void> {
@@ -26,11 +26,11 @@ export async function finalize(context: DomainContext, key: string): Promise<voi
     claim?.spec.namespace === key.slice(0, slash) &&
     claim.spec.releasedAt === undefined &&
     claim.spec.project === undefined;
-  if (isOurs || isPublished(context, key)) {
-    const isJustified = () => isGone(context, DOMAIN, key);
+  const isJustified = () => isGone(context, DOMAIN, key);
+  await unpublish(context, key, isJustified);
+  if (isOurs) {
     if (!(await isJustified())) throw new BehindError();
-    await unpublish(context, key, isJustified);
-    if (isOurs) await releaseClaim(context, claim, certificate);
+    await releaseClaim(context, claim, certificate);
   }
   context.scheduler.unwatch(key);
   context.prober.unwatch(key);
@@ -44,8 +44,10 @@ function isPublished({stores}: EdgeOperator, key: string): boolean {
   return isCertified || routeObjects(stores, routeKey).length > 0;
 }
 
-/** Takes a host off the edge and stops its renewals. */
-async function unpublish(context: EdgeContext, key: string, isJustified: () => Promise<boolean>): Promise<void> {
+/** Takes a host off the edge and stops its renewals, if anything of it exists and the API server confirms the reason. */
+export async function unpublish(context: EdgeContext, key: string, isJustified: () => Promise<boolean>): Promise<void> {
+  if (!isPublished(context, key)) return;
+  if (!(await isJustified())) throw new BehindError();
   const routeKey = routeKeyOf(key);
   await deleteRoutes(context, routeKey, isJustified);
   const certificate = context.stores.certificates.get(routeKey);
@@ -57,21 +59,18 @@ async function unpublish(context: EdgeContext, key: string, isJustified: () => P
  * Removes the route if another namespace holds the host, or if the edge would present its certificate for hosts that may
  * belong to somebody else.
  */
-export async function dropForeignRoute(
+export async function dropForeignRoute<View extends HostView>(
   context: EdgeContext,
-  view: DomainView,
+  view: View,
   {lost}: Pick<ClaimResult, 'lost'>,
-): Promise<DomainView> {
+): Promise<View> {
   const {key, secret, host} = view;
   if (lost) {
     const isJustified = async () => {
       const holder = await holdingNamespace(context, host);
       return holder !== undefined && holder !== view.namespace;
     };
-    if (isPublished(context, key)) {
-      if (!(await isJustified())) throw new BehindError();
-      await unpublish(context, key, isJustified);
-    }
+    await unpublish(context, key, isJustified);
     return {...view, published: undefined, certificate: undefined};
   }
   const fresh = certifiedBy(secret, host).kind === 'others' ? await readSecret(context, view) : secret;
@@ -84,8 +83,8 @@ export async function dropForeignRoute(
 }
 
 /** A Domain must report the loss of its host even if the API server rejects the removal of its route. */
-export function failedRemoval(view: DomainView) {
-  return (failure: unknown): DomainView => {
+export function failedRemoval<View extends HostView>(view: View) {
+  return (failure: unknown): View => {
     if (classifyFailure(failure) !== 'refusal') throw failure;
     const messages = {...Routed, refused: Routed.removalRefused};
     return {...view, unremoved: unacted(view, failure, messages, view.published !== undefined)};
@@ -99,7 +98,7 @@ export function failedRemoval(view: DomainView) {
  */
 export async function dropOtherRoutes(
   context: EdgeContext,
-  {host, namespace}: DomainView,
+  {host, namespace}: HostView,
 ): Promise<StepResult | undefined> {
   const others = context.stores.routes
     .flatMap(({store}) => store.byIndex(INDEX.host, host))
@@ -136,11 +135,12 @@ const MAX_NAMES = 100;
 
 /**
  * Whether the edge must not present the certificate: it may name a host of somebody else. It may name what this account
- * holds, and hosts under the same registrable domain that nobody holds and that are not the platform's.
+ * holds, hosts under the same registrable domain that nobody holds and that are not the platform's, and those below a
+ * default host.
  */
 function isHarmful(
   context: EdgeContext,
-  {host, account}: DomainView,
+  {host, account, isDefault}: HostView,
   secret: DeepReadonly<KubeObject> | undefined,
 ): boolean {
   if (certifiedBy(secret, host).kind !== 'others') return false;
@@ -151,11 +151,12 @@ function isHarmful(
     if (name === host || (claim && claim.releasedAt === undefined))
       return name === host || claim?.account === account.id;
     const isPlain = parseHost(name).ok && registrableDomain(name) === domain;
-    return isPlain && reservedZone(name, context) === undefined;
+    const isBelow = isDefault && name.endsWith(`.${host}`);
+    return isPlain && (isBelow || reservedZone(name, context) === undefined);
   };
   return names.length > MAX_NAMES || !names.every(isOurs);
 }
 
-function readSecret(context: EdgeContext, {host, namespace}: DomainView): Promise<KubeObject | undefined> {
+function readSecret(context: EdgeContext, {host, namespace}: HostView): Promise<KubeObject | undefined> {
   return readFresh(context, SECRET, {namespace, name: routeName(namespace, host)}, {metadataOnly: true});
 }

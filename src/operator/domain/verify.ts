@@ -2,7 +2,8 @@
 import {timestamp} from '../../api/conditions.ts';
 import {CaaAllowed, DnsVerified, type DomainCondition, type StepResult} from './conditions.ts';
 import type {DomainOperator} from './context.ts';
-import {before, type DomainView, isOlderThanClaim} from './view.ts';
+import {before} from './host-view.ts';
+import {type DomainView, isOlderThanClaim} from './view.ts';
 
 export interface Proof extends StepResult {
   /** The Domain is accepted, and the last DNS check found the proof. */

@@ -1,50 +1,29 @@
 /** The cached state of one Domain, read once at the start of a reconcile. */
-import {findCondition} from '../../api/conditions.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {addressType, type DnsCheck, formLabel, isApex, type ProofQuestion} from '../../dns/dns.ts';
-import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {isPausedHost} from '../caches/paused.ts';
-import {publishedRoute, routeObjects} from '../edge/publish.ts';
 import {type Account, accountOf, type HostHolder, holderOf} from '../kinds/account.ts';
-import {routeKeyOf} from '../kinds/derived-names.ts';
-import type {PublishedRoute} from '../kinds/edge-provider.ts';
 import {acmeIssuerOf, keptIssuer} from '../kinds/issuers.ts';
-import type {CachedProject, Certificate, Domain, DomainClaim, RequiredRecord} from '../kinds/kinds.ts';
+import type {Certificate, Domain, DomainClaim, RequiredRecord} from '../kinds/kinds.ts';
 import type {DesiredDomain} from '../kinds/project-hosts.ts';
-import {lastCondition, stepAfter} from '../kinds/steps.ts';
-import type {DomainCondition, StepResult} from './conditions.ts';
+import {REVERIFY} from './conditions.ts';
 import type {DomainOperator} from './context.ts';
-import type {DomainConditionType} from './reasons.ts';
+import {type HostView, objectsOf} from './host-view.ts';
 
-export interface DomainView {
-  /** "namespace/host", the key of the Domain. */
-  readonly key: string;
+export interface DomainView extends HostView {
   readonly domain: DeepReadonly<Domain>;
-  readonly namespace: string;
-  readonly host: string;
   readonly account: Account;
-  readonly project: DeepReadonly<CachedProject> | undefined;
   readonly question: ProofQuestion;
   /** The last DNS check; undefined before the first. */
   readonly check: DnsCheck | undefined;
-  readonly claim: DeepReadonly<DomainClaim> | undefined;
   readonly holder: HostHolder;
-  readonly certificate: DeepReadonly<Certificate> | undefined;
-  readonly secret: DeepReadonly<KubeObject> | undefined;
-  readonly published: PublishedRoute | undefined;
   /** The Domain that its Projects list instead, if it is to change; undefined within it: to be deleted. */
   readonly change?: {readonly to: DesiredDomain | undefined};
-  /** The certificate names other hosts, too, but the route stays, because that harms nobody. */
-  readonly isMisnamed?: boolean;
-  /** The step Routed, if the API server rejected the removal of the route or its certificate. */
-  readonly unremoved?: StepResult;
   /** A value of the annotation that has not been handled yet. */
   readonly verifyRequest: string | undefined;
   /** A pause holds back what builds or changes the host. */
   readonly isPaused: boolean;
-  /** Its reconciles have failed for a while, as in `ReconcileContext`. */
-  readonly keepsFailing: boolean;
-  readonly nowMs: number;
 }
 
 /** Undefined if the namespace is not in the cache: its deletion also deletes the Domain. */
@@ -60,14 +39,18 @@ export function viewOf(
   if (!namespaceObject) return undefined;
   const account = accountOf(namespaceObject, config);
   const key = `${namespace}/${host}`;
-  const routeKey = routeKeyOf(key);
-  const claim = stores.claims.get(host);
+  const objects = objectsOf(operator, key);
+  const {claim, certificate} = objects;
   const holder = holderOf(claim, account, namespace);
   if (claim && holder === 'another') operator.knownSince.of(claimId(claim)); // before the check that may move it
   const requested = annotations[ANNOTATION.verifyRequestedAt]?.slice(0, 128);
+  const verifyRequest = requested && requested !== domain.status?.lastHandledVerifyRequest ? requested : undefined;
+  const check = operator.scheduler.get(key);
   return {
+    ...objects,
     key,
     domain,
+    owner: domain,
     namespace,
     host,
     account,
@@ -79,15 +62,14 @@ export function viewOf(
       txtValue: names.proofToken(account.id, host),
       apexProof: config.dns.apexProof,
       ...(config.routing.apexAddresses.length > 0 && {apexAddresses: config.routing.apexAddresses}),
-      ...caaOf(operator, stores.certificates.get(routeKey)),
+      ...caaOf(operator, certificate),
     },
-    check: operator.scheduler.get(key),
-    claim,
+    check,
     holder,
-    certificate: stores.certificates.get(routeKey),
-    secret: stores.secrets.get(routeKey),
-    published: publishedRoute(operator.edge, routeObjects(stores, routeKey)),
-    verifyRequest: requested && requested !== domain.status?.lastHandledVerifyRequest ? requested : undefined,
+    isDefault: false,
+    verifyRequest,
+    isRequested: verifyRequest !== undefined && check?.request === verifyRequest,
+    again: `run: ${REVERIFY(host)}`,
     isPaused: isPausedHost(operator, key),
     keepsFailing,
     nowMs: operator.clock.now(),
@@ -122,35 +104,6 @@ export function isOlderThanClaim(
 /** The claim as long as the same holder has it. */
 function claimId({metadata, spec}: DeepReadonly<DomainClaim>): string {
   return `DomainClaim ${metadata.uid} ${spec.namespace} ${spec.since}`;
-}
-
-interface FailureMessages {
-  readonly refused: (message: string, isTrue: boolean) => DomainCondition;
-  readonly retrying: (message: string) => DomainCondition;
-  readonly paused: (isTrue: boolean) => DomainCondition;
-}
-
-/** The step after a write that failed: it has decided nothing, and reports the state without the write. */
-export function unacted(
-  {domain, published, keepsFailing}: DomainView,
-  failure: unknown,
-  {refused, retrying, paused}: FailureMessages,
-  isTrue: boolean,
-): StepResult {
-  const {metadata, status} = domain;
-  return stepAfter(failure, {
-    works: published !== undefined,
-    keepsFailing,
-    last: lastCondition(retrying('').type, status?.conditions, metadata.generation),
-    refused: message => refused(message, isTrue),
-    retrying,
-    paused: () => paused(isTrue),
-  });
-}
-
-/** The condition that the last reconcile wrote. */
-export function before(view: DomainView, type: DomainConditionType) {
-  return findCondition(view.domain.status?.conditions, type);
 }
 
 /** In seconds. */
@@ -192,9 +145,4 @@ function labelAsBefore(last: DeepReadonly<RequiredRecord>, name: string, host: s
 function showsAddresses({check, domain}: DomainView): boolean {
   if (check && check.verdict.observed.length > 0) return check.verdict.addressesOnly;
   return domain.status?.dns?.required?.some(({type}) => type === 'TXT') ?? false;
-}
-
-/** What the edge answers for the host; undefined if the edge cannot tell the routes of two hosts apart. */
-export function proofOf({edge, names, stores}: DomainOperator, {namespace, host}: DomainView): string | undefined {
-  return edge.provesRoutes?.(stores.platform) ? names.routeProof(namespace, host) : undefined;
 }

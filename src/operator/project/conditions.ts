@@ -1,7 +1,7 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
 import {conditionBuilders, counted, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
-import {explainNoBackend, NO_BACKEND_REASONS, type NoBackend} from '../edge/backend.ts';
-import {explainPause, explainRefusal, explainRetrying} from '../kinds/steps.ts';
+import {NO_BACKEND_REASONS} from '../edge/backend.ts';
+import {explainRefusal} from '../kinds/steps.ts';
 
 type Type = keyof typeof PROJECT_REASONS | 'Reconciling' | 'Stalled';
 
@@ -36,57 +36,36 @@ export const PROJECT_REASONS = {
 
 const {Ready: ready, Deployed: deployed, DomainsReady: domainsReady} = conditionBuilders(PROJECT_REASONS);
 
+/** Starts a new attempt at a certificate. */
+export const RENEW = (certificate: string) => `cmctl renew ${IN_NAMESPACE} ${certificate}`;
+
+/** Reasons of a host that is served, but about which somebody must know something. */
+const NOTED: ReadonlySet<string> = new Set(['RenewalFailing', 'Refused', 'Paused']);
+
 export const ProjectReady = {
-  /** `note`: as in `Leaving`. */
-  yes: (host: string, note: string) =>
-    ready('True', 'Published', `The project is published at https://${host}/.${note}`),
   planLimitReached: (plan: string, limit: number) => {
     const message = `Plan ${plan} allows ${counted(limit, 'Project')} per account, and other Projects already use the whole limit. Delete another Project, or ask the platform team for a larger plan. Nameplate will then publish this Project and its custom domains.`;
     return ready('False', 'PlanLimitReached', message);
   },
-  certificate: (host: string, outage?: string) => {
-    const message =
-      outage === undefined
-        ? `The certificate of ${host} is being issued. Nameplate will publish the project once it is ready. No action needed.`
-        : `${host} has no certificate yet. ${outage} The platform team must start it; Nameplate will then continue automatically.`;
-    return ready('False', 'CertificateNotReady', message);
-  },
-  certificateFailed: (host: string, why: string, next: string | undefined, certificate: string) => {
-    const message = `No certificate was issued for ${host}: ${why}${next ? ` The next attempt is at ${next}.` : ''} The host and the issuer belong to the platform. Ask the platform team to fix the cause and then run: cmctl renew ${IN_NAMESPACE} ${certificate}`;
-    return ready('False', 'CertificateFailed', message);
-  },
-  renewalFailing: (host: string, until: string, why: string, certificate: string) => {
-    const message = `The project is published at https://${host}/. Its certificate is valid until ${until}, but its renewal is failing: ${why} Ask the platform team to fix the cause and then run: cmctl renew ${IN_NAMESPACE} ${certificate}`;
-    return ready('True', 'RenewalFailing', message);
-  },
-  certificateExpired: (host: string, at: string, why: string, certificate: string) => {
-    const message = `The certificate of ${host} expired at ${at}, so browsers reject it: ${why} Ask the platform team to fix the cause and then run: cmctl renew ${IN_NAMESPACE} ${certificate}`;
-    return ready('False', 'CertificateExpired', message);
-  },
-  certManagerMissing: (host: string) => {
-    const message = `${host} needs its own certificate, but cert-manager is not installed. The platform team must install it, or set config.defaultHost.tls to ingress-default. Nameplate will then continue automatically.`;
-    return ready('False', 'CertManagerMissing', message);
-  },
-  certificateForOthers: (host: string, names: string, certificate: string, isKept: boolean) => {
-    const message = `The certificate that was issued for ${host} names ${names} instead of only this host. The edge would present that certificate for every name that it contains, so ${isKept ? 'the route of the project stays only as long as all of them are below its host' : 'the project is not published'}. The platform team must configure the issuer to issue only the requested name, and then run: cmctl renew ${IN_NAMESPACE} ${certificate}`;
-    return ready('False', 'CertificateNotReady', message);
-  },
-  routePending: (host: string, on: string, note = ' No action needed.') =>
-    ready('False', 'RoutePending', `Waiting for ${on} before ${host} is published.${note}`),
-  routeNotAccepted: (host: string, what: string, why: string) => {
-    const message = `${host} is not published: the Gateway does not accept ${what} (${why.replace(/[.\s]+$/, '')}). Ask the platform team to fix the cause; Nameplate will then continue automatically.`;
-    return ready('False', 'RouteNotAccepted', message);
-  },
-  refused: (message: string, published: boolean) =>
-    ready(published ? 'True' : 'False', 'Refused', explainRefusal('an object of the project', message)),
-  retrying: (message: string) => ready('False', 'Retrying', explainRetrying('an object of the project', message)),
-  paused: (published: boolean) =>
-    ready(published ? 'True' : 'False', 'Paused', explainPause('an object of the project')),
-  noBackend: (found: NoBackend) => {
-    const {reason, message} = explainNoBackend(found);
-    return ready('False', reason, message);
+  /** The steps of the default host. After an outage, a step has the condition that was reported before. */
+  of: (host: string, steps: readonly DecidedCondition[]): DecidedCondition<'Ready'> => {
+    const missing = steps.find(({status}) => status === 'False') ?? steps.find(({status}) => status !== 'True');
+    if (missing) return {...missing, type: 'Ready', status: 'False', reason: reasonOf(missing)};
+    const noted = steps.find(({reason}) => NOTED.has(reason) || reason === 'Published');
+    if (noted) return {...noted, type: 'Ready'};
+    const message = steps.map(step => step.message).join(' ');
+    return ready('True', 'Published', `The project is published at https://${host}/. ${message}`);
   },
 } as const;
+
+const OWN_REASONS: ReadonlySet<string> = new Set(PROJECT_REASONS.Ready);
+
+/** A Project has no condition for each step, so its reason says which step it is. */
+function reasonOf({type, reason}: DecidedCondition): string {
+  if (OWN_REASONS.has(reason)) return reason;
+  if (type === 'Routed') return reason === 'NotAccepted' ? 'RouteNotAccepted' : 'RoutePending';
+  return reason === 'Failed' || reason === 'Expired' ? `Certificate${reason}` : 'CertificateNotReady';
+}
 
 export const Deployed = {
   yes: (since: string) => deployed('True', 'Deployed', `The Service first had a ready endpoint at ${since}.`),

@@ -1,12 +1,7 @@
 import type {ApiAccess} from '../caches/context.ts';
-import type {CertManager} from '../certificate/cert-manager.ts';
-import type {Outdated} from '../domain/outdated.ts';
-import type {EdgeOperator} from '../edge/context.ts';
+import type {HostOperator} from '../domain/context.ts';
 
-export interface ProjectOperator extends EdgeOperator {
-  readonly certManager: Pick<CertManager, 'problem' | 'subscribe'>;
-  readonly outdated: Outdated;
-}
+export interface ProjectOperator extends HostOperator {}
 
 /** Within one reconcile. */
 export interface ProjectContext extends ProjectOperator, ApiAccess {}

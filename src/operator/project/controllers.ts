@@ -1,7 +1,6 @@
-import {findCondition} from '../../api/conditions.ts';
 import type {Controller} from '../../runtime/controller/controller.ts';
 import type {Manager} from '../../runtime/controller/manager.ts';
-import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
+import {keyOf} from '../../runtime/kube/object.ts';
 import {
   backendProjectsOf,
   hostKeysOf,
@@ -14,14 +13,14 @@ import {
 import type {Base} from '../caches/context.ts';
 import {listing} from '../caches/listing.ts';
 import {INDEX, inNamespace} from '../caches/stores.ts';
+import {watchCertificates} from '../domain/controllers.ts';
 import {hasPause} from '../kinds/account.ts';
-import type {CachedProject} from '../kinds/kinds.ts';
 import type {ProjectOperator} from './context.ts';
 import {reconcileManagedDomain} from './managed.ts';
 import {reconcileProject} from './reconcile.ts';
 
 export function addProjectController(manager: Pick<Manager, 'controller'>, operator: ProjectOperator): Controller {
-  const {stores, outdated} = operator;
+  const {stores, outdated, orderSchedule} = operator;
   const {workers} = operator.config.controller;
   const controller = manager
     .controller({name: 'project', reconcile: reconcileProject(operator), workers})
@@ -32,17 +31,16 @@ export function addProjectController(manager: Pick<Manager, 'controller'>, opera
       ...listing(operator, keyOf(object)).map(keyOf),
       ...(old ? [inNamespace(old, old.spec.projectRef.name)] : []),
     ])
-    .watch(stores.certificates, labeledProjectsOf)
     .watch(stores.claims, ({object: {spec}}) =>
       spec.project === undefined ? [] : [`${spec.namespace}/${spec.project}`],
-    )
-    .watch(stores.secrets, labeledProjectsOf);
+    );
   for (const {store} of stores.routes) {
     controller.watch(store, delta => [...labeledProjectsOf(delta), ...backendProjectsOf(delta)]);
   }
+  watchCertificates(controller, operator, stores.projects, labeledProjectsOf);
   watchPlatform(controller, operator, stores.projects);
-  operator.certManager.subscribe(() => {
-    for (const project of stores.projects.list()) if (awaitsCertificate(project)) controller.enqueue(keyOf(project));
+  orderSchedule.subscribe(key => {
+    for (const project of stores.projects.byIndex(INDEX.defaultHost, key)) controller.enqueue(keyOf(project));
   });
   outdated.subscribe(key => {
     for (const project of listing(operator, key)) controller.enqueue(keyOf(project));
@@ -60,16 +58,6 @@ export function projectsOfService({places}: Pick<Base, 'places'>, key: string): 
     .in(namespace)
     .filter(({spec}) => spec.service.name === service)
     .map(keyOf);
-}
-
-const CERTIFICATE_REASONS: ReadonlySet<string> = new Set([
-  'CertificateNotReady',
-  'CertificateExpired',
-  'RenewalFailing',
-]);
-
-function awaitsCertificate({status}: DeepReadonly<CachedProject>): boolean {
-  return CERTIFICATE_REASONS.has(findCondition(status?.conditions, 'Ready')?.reason ?? '');
 }
 
 export function addManagedDomainController(

@@ -7,10 +7,12 @@ import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {heldBack, isPausedProject} from '../caches/paused.ts';
 import {isEnding} from '../caches/stores.ts';
+import {accountOf} from '../kinds/account.ts';
 import {PROJECT, type Project} from '../kinds/kinds.ts';
 import {outcomeOf} from '../kinds/steps.ts';
+import {ProjectReady} from './conditions.ts';
 import type {ProjectContext, ProjectOperator} from './context.ts';
-import {failedPublication, publishDefaultHost, unpublishDefaultHost} from './default-host.ts';
+import {publishDefaultHost, unpublishDefaultHost} from './default-host.ts';
 import {FirstDeploys, failedDeploy} from './first-deploy.ts';
 import {projectStatus} from './status.ts';
 
@@ -34,19 +36,20 @@ export function reconcileProject(operator: ProjectOperator): Reconcile {
     const building = heldBack(context, isPausedProject(operator, project));
 
     const deploy = await firstDeploys.find(building, project).catch(failedDeploy);
-    const published = await publishDefaultHost(context, building, project, namespace).catch(
-      failedPublication(operator, project, keepsFailing),
-    );
+    const account = accountOf(namespace, operator.config);
+    const steps = await publishDefaultHost(context, building, project, account, keepsFailing);
+    const conditions = steps.map(({condition}) => condition);
+    const ready = ProjectReady.of(project.defaultHost, conditions);
     const status = projectStatus(project, {
       defaultHost: project.defaultHost,
-      ready: published.ready,
+      ready,
       deploy,
       domainOf: host => domains.get(`${namespace.metadata.name}/${host}`),
       refusalOf: host => operator.outdated.refusalOf(`${namespace.metadata.name}/${host}`),
       nowMs: operator.clock.now(),
     });
     const restMs = await summary.write(context, project, status);
-    const outcome = outcomeOf([published, deploy], operator.clock.now());
+    const outcome = outcomeOf([...steps, deploy], operator.clock.now());
     return restMs === undefined || outcome.kind === 'retry' ? outcome : after(restMs);
   };
 }
