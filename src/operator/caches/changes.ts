@@ -8,7 +8,7 @@ import {accountId, waitsForPlan} from '../kinds/account.ts';
 import type {EdgeProvider} from '../kinds/edge-provider.ts';
 import type {Project} from '../kinds/kinds.ts';
 import {listedHosts} from '../kinds/project-hosts.ts';
-import {domainKeyOf, INDEX, inNamespace, type Stores} from './stores.ts';
+import {domainKeyOf, INDEX, inNamespace, projectKeyOf, type Stores} from './stores.ts';
 
 export function self({object}: Delta<KubeObject>): string[] {
   return [keyOf(object)];
@@ -86,10 +86,7 @@ export function watchPlatform(
 
 /** The Projects whose default host the object belongs to, now and before. */
 export function labeledProjectsOf({object, old}: Delta<KubeObject>): string[] {
-  return [object, old].flatMap(version => {
-    const project = version?.metadata.labels?.[LABEL.project];
-    return version && project !== undefined ? [inNamespace(version, project)] : [];
-  });
+  return [object, old].flatMap(version => (version ? projectKeyOf(version) : []));
 }
 
 /** The Projects whose routes use the Service, now and before. */

@@ -80,7 +80,10 @@ export const INDEX = {
   namespace: 'namespace',
   /** Route objects by the "namespace/name" of the Services to which they send requests. */
   backend: 'backend',
-  /** Projects by "namespace/host" of their default host; its route objects by "namespace/name" of their Project. */
+  /**
+   * Projects by "namespace/host" of their default host; its Certificate and route objects, and those of a former one, by
+   * "namespace/name" of their Project.
+   */
   defaultHost: 'defaultHost',
   redirectTo: 'redirectTo',
   /** Namespaces and claims by account, but no released claims, of which an account may have any number. */
@@ -206,7 +209,7 @@ function addRequestIndexes(requests: ReadonlyStore<kinds.CertificateRequest>): v
 }
 
 function addIndexes(stores: Stores): void {
-  const {claims, certificates, namespaces, domains, projects} = stores;
+  const {claims, certificates, namespaces, domains, projects, routes} = stores;
   addProjectIndexes(stores);
   addDomainIndexes(stores);
   addKeyIndexes(stores);
@@ -215,6 +218,9 @@ function addIndexes(stores: Stores): void {
   );
   claims.addIndex(INDEX.orderDay, ({spec}) => (spec.orders ?? []).map(({at}) => dayOf(at)));
   claims.addIndex(INDEX.defaultHost, ({spec}) => (spec.project === undefined ? [] : ['all']));
+  for (const store of [certificates, ...routes.map(({store}) => store)]) {
+    store.addIndex(INDEX.defaultHost, object => (routeNameIn(object.metadata.name) ? projectKeyOf(object) : []));
+  }
   certificates.addIndex(INDEX.untouched, ({status}) => (status?.conditions?.length ? [] : ['all']));
   namespaces.addIndex(INDEX.account, namespace => [accountId(namespace)]);
   for (const store of [domains, projects]) {
@@ -269,9 +275,6 @@ function addRouteIndexes({routes}: Stores, {backends, emptied}: Pick<EdgeProvide
       return host && matches ? [host] : [];
     });
     store.addIndex(INDEX.backend, object => backends(object).map(name => inNamespace(object, name)));
-    store.addIndex(INDEX.defaultHost, ({metadata: {name, namespace = '', labels}}) =>
-      labels?.[LABEL.project] !== undefined && routeNameIn(name) ? [[namespace, labels[LABEL.project]].join('/')] : [],
-    );
   }
 }
 
@@ -300,6 +303,12 @@ export function accountIn({namespaces}: Pick<Stores, 'namespaces'>, namespace = 
 export function domainKeyOf(object: DeepReadonly<KubeObject>): [string] | undefined {
   const host = object.metadata.annotations?.[ANNOTATION.host];
   return host && object.metadata.labels?.[LABEL.project] === undefined ? [inNamespace(object, host)] : undefined;
+}
+
+/** The key of the Project whose present or former default host has the object, as a list; empty for any other. */
+export function projectKeyOf(object: DeepReadonly<KubeObject>): string[] {
+  const project = object.metadata.labels?.[LABEL.project];
+  return project === undefined ? [] : [inNamespace(object, project)];
 }
 
 /** The key of the APIKey whose Secret this is, as a list; empty for any other Secret. */

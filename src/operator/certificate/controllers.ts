@@ -18,6 +18,7 @@ export function addCertificateControllers(
   manager
     .controller({name: 'retained-secret', reconcile: reconcileRetainedSecret(operator), workers: 1})
     .watch(stores.secrets, self)
+    .watch(stores.certificates, ({type, object}) => (type === 'deleted' ? [keyOf(object)] : []))
     .watch(stores.domains, ({object}) => [routeKeyOf(keyOf(object))])
     .watch(stores.projects, ({object}) => [routeKeyOf(inNamespace(object, object.defaultHost))]);
   const {enabled, dryRun} = config.certificates.approval;

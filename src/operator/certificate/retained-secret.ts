@@ -3,17 +3,18 @@
  * no new certificate.
  */
 import {timestamp} from '../../api/conditions.ts';
-import {ANNOTATION, LABEL} from '../../api/names.ts';
+import {ANNOTATION} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
-import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
-import type {ApiAccess, Base} from '../caches/context.ts';
+import {type DeepReadonly, type KubeObject, keyOf, objectKey} from '../../runtime/kube/object.ts';
+import type {Base} from '../caches/context.ts';
 import {BEHIND_MS, deleteAsRead, isGone} from '../caches/fresh.ts';
-import {domainKeyOf, inNamespace, type Stores} from '../caches/stores.ts';
-import {DOMAIN, PROJECT, SECRET} from '../kinds/kinds.ts';
+import {domainKeyOf, projectKeyOf} from '../caches/stores.ts';
+import {CERTIFICATE, DOMAIN, PROJECT, SECRET} from '../kinds/kinds.ts';
 
 /** Keys are those of the TLS Secrets with our label. */
-export function reconcileRetainedSecret({stores, config, clock}: Base): Reconcile {
+export function reconcileRetainedSecret(operator: Base): Reconcile {
+  const {stores, config, clock} = operator;
   return async (key, {client, signal}) => {
     const secret = stores.secrets.get(key);
     if (!secret || secret.metadata.deletionTimestamp) return done();
@@ -25,7 +26,9 @@ export function reconcileRetainedSecret({stores, config, clock}: Base): Reconcil
         {metadata: {annotations: {[ANNOTATION.retainedSince]: since}}},
         {signal, metadataOnly: true},
       );
-    if (isInUse(stores, secret)) {
+    const user = userOf(operator, secret);
+    // Until its cache is synced, a user that is missing from it may exist.
+    if (user?.store.state !== 'synced' || user.store.get(user.key)) {
       if (retainedSince) await retain(null);
       return done();
     }
@@ -36,25 +39,23 @@ export function reconcileRetainedSecret({stores, config, clock}: Base): Reconcil
     }
     const leftMs = Date.parse(retainedSince) + retentionMs - clock.now();
     if (leftMs > 0) return after(leftMs);
-    if (!(await isLeft({client, signal}, secret))) return after(BEHIND_MS);
+    if (!(await isGone({client, signal}, user.resource, user.key))) return after(BEHIND_MS);
     await deleteAsRead({client, signal}, SECRET, secret);
     return done();
   };
 }
 
-/** If a cache is not synced, the Secret counts as in use. */
-function isInUse({domains, projects}: Stores, secret: DeepReadonly<KubeObject>): boolean {
-  if (domains.state !== 'synced' || projects.state !== 'synced') return true;
-  const project = secret.metadata.labels?.[LABEL.project];
-  if (project !== undefined) return projects.get(inNamespace(secret, project)) !== undefined;
-  const [domainKey] = domainKeyOf(secret) ?? [];
-  return domainKey === undefined || domains.get(domainKey) !== undefined;
-}
-
-/** Whether the API server, too, has nothing that uses the Secret. */
-async function isLeft(api: ApiAccess, secret: DeepReadonly<KubeObject>): Promise<boolean> {
-  const project = secret.metadata.labels?.[LABEL.project];
-  if (project !== undefined) return isGone(api, PROJECT, inNamespace(secret, project));
-  const [domainKey] = domainKeyOf(secret) ?? [];
-  return domainKey !== undefined && isGone(api, DOMAIN, domainKey);
+/** Undefined if it is not the Secret of a host. */
+function userOf({stores, config, names}: Base, secret: DeepReadonly<KubeObject>) {
+  const [domain] = domainKeyOf(secret) ?? [];
+  if (domain !== undefined) return {resource: DOMAIN, store: stores.domains, key: domain};
+  const [project] = projectKeyOf(secret);
+  if (project === undefined) return undefined;
+  const [namespace = '', name = ''] = project.split('/');
+  const isPresent = secret.metadata.annotations?.[ANNOTATION.host] === names.defaultHost(name, namespace);
+  if (isPresent && config.defaultHost.tls === 'certificate') {
+    return {resource: PROJECT, store: stores.projects, key: project};
+  }
+  // Of a former default host.
+  return {resource: CERTIFICATE, store: stores.certificates, key: keyOf(secret)};
 }

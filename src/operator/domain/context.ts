@@ -11,11 +11,11 @@ export interface HostOperator extends EdgeOperator {
   readonly certManager: Pick<CertManager, 'problem' | 'subscribe'>;
   readonly orderSchedule: OrderSchedule;
   readonly outdated: Outdated;
+  readonly prober: Prober;
 }
 
 export interface DomainOperator extends HostOperator {
   readonly scheduler: DnsScheduler;
-  readonly prober: Prober;
 }
 
 /** Within one reconcile. */

@@ -3,9 +3,9 @@
 import {PROBE_PATH} from '../kinds/edge-provider.ts';
 import {issuerOf} from '../kinds/issuers.ts';
 import {Probed, type StepResult} from './conditions.ts';
-import type {DomainOperator} from './context.ts';
-import {before, proofOf} from './host-view.ts';
-import type {RouteResult} from './route.ts';
+import type {DomainOperator, HostOperator} from './context.ts';
+import {before, type HostView, proofOf} from './host-view.ts';
+import type {PublishedHere, RouteResult} from './route.ts';
 import type {DomainView} from './view.ts';
 
 /**
@@ -14,7 +14,7 @@ import type {DomainView} from './view.ts';
  */
 export function probe(operator: DomainOperator, view: DomainView, routed: RouteResult): StepResult {
   const {config, prober, clock} = operator;
-  const {key, domain, account, nowMs} = view;
+  const {key, nowMs} = view;
   const last = before(view, 'Probed');
   if (!prober.isOn || routed.publishes === undefined) {
     prober.unwatch(key);
@@ -24,17 +24,7 @@ export function probe(operator: DomainOperator, view: DomainView, routed: RouteR
   const {redirect} = routed.publishes;
   const proof = proofOf(operator, view);
   const check = prober.get(key);
-  prober.watch(key, {
-    account: account.id,
-    uid: domain.metadata.uid ?? key,
-    question: {
-      host: view.host,
-      ...(allowsSelfSigned(operator, view) && {allowsSelfSigned: true}),
-      ...(redirect && {redirect}),
-      ...(!redirect && proof !== undefined && {route: {path: PROBE_PATH, location: `${PROBE_PATH}/${proof}`}}),
-    },
-    urgency: (check?.verdict.verified ?? last?.status === 'True') ? 'steady' : 'pending',
-  });
+  watch(operator, view, routed.publishes, (check?.verdict.verified ?? last?.status === 'True') ? 'steady' : 'pending');
   const wasLive = before(view, 'Ready')?.status === 'True';
   const unchanged = last && (wasLive || last.status === 'False') ? {...last, type: 'Probed' as const} : undefined;
   const unknown = unchanged ?? (wasLive ? Probed.checking() : Probed.pending());
@@ -51,8 +41,31 @@ export function probe(operator: DomainOperator, view: DomainView, routed: RouteR
   return {condition: Probed.no(verdict.reason, verdict.message)};
 }
 
+/** Whether the edge is known to answer for the host. Without probes, its route suffices. */
+export function isAnswered(operator: HostOperator, view: HostView): boolean {
+  if (!operator.prober.isOn) return true;
+  watch(operator, view, {}, 'pending');
+  return operator.prober.get(view.key)?.verdict.verified ?? false;
+}
+
+function watch(operator: HostOperator, view: HostView, {redirect}: PublishedHere, urgency: 'pending' | 'steady'): void {
+  const {key, host, account, owner} = view;
+  const proof = redirect ? undefined : proofOf(operator, view);
+  operator.prober.watch(key, {
+    account: account.id,
+    uid: owner.metadata.uid ?? key,
+    question: {
+      host,
+      ...(allowsSelfSigned(operator, view) && {allowsSelfSigned: true}),
+      ...(redirect && {redirect}),
+      ...(proof !== undefined && {route: {path: PROBE_PATH, location: `${PROBE_PATH}/${proof}`}}),
+    },
+    urgency,
+  });
+}
+
 /** Of an issuer whose kind is unknown, nobody knows. */
-function allowsSelfSigned({stores}: DomainOperator, {certificate, namespace}: DomainView): boolean {
+function allowsSelfSigned({stores}: HostOperator, {certificate, namespace}: HostView): boolean {
   if (!certificate) return true;
   const {kind, name, group} = issuerOf(certificate.spec.issuerRef);
   if (group !== 'cert-manager.io') return true;

@@ -23,9 +23,11 @@ import {before, type HostView, lastOf, proofOf, unacted} from './host-view.ts';
 import {redirectEnd} from './redirects.ts';
 import {dropOtherRoutes} from './unpublish.ts';
 
+export type PublishedHere = Pick<HostRoute, 'redirect'>;
+
 export interface RouteResult extends StepResult {
-  /** The route that is in place; undefined if it is not the one that the Domain wants. */
-  readonly publishes?: Pick<HostRoute, 'redirect'>;
+  /** The route that is in place; undefined if it is not the one that is wanted. */
+  readonly publishes?: PublishedHere;
 }
 
 /** How often to check whether what delays a route is gone. */

@@ -50,6 +50,15 @@ export async function unpublish(context: EdgeContext, key: string, isJustified: 
   if (!(await isJustified())) throw new BehindError();
   const routeKey = routeKeyOf(key);
   await deleteRoutes(context, routeKey, isJustified);
+  await dropCertificate(context, routeKey, isJustified);
+}
+
+/** Its Secret is kept for a while. */
+export async function dropCertificate(
+  context: EdgeContext,
+  routeKey: string,
+  isJustified: () => Promise<boolean>,
+): Promise<void> {
   const certificate = context.stores.certificates.get(routeKey);
   if (!certificate || certificate.metadata.deletionTimestamp) return;
   await deleteJudged(context, CERTIFICATE, certificate, isJustified);

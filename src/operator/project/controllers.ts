@@ -20,7 +20,7 @@ import {reconcileManagedDomain} from './managed.ts';
 import {reconcileProject} from './reconcile.ts';
 
 export function addProjectController(manager: Pick<Manager, 'controller'>, operator: ProjectOperator): Controller {
-  const {stores, outdated, orderSchedule} = operator;
+  const {stores, outdated, orderSchedule, prober} = operator;
   const {workers} = operator.config.controller;
   const controller = manager
     .controller({name: 'project', reconcile: reconcileProject(operator), workers})
@@ -39,9 +39,11 @@ export function addProjectController(manager: Pick<Manager, 'controller'>, opera
   }
   watchCertificates(controller, operator, stores.projects, labeledProjectsOf);
   watchPlatform(controller, operator, stores.projects);
-  orderSchedule.subscribe(key => {
-    for (const project of stores.projects.byIndex(INDEX.defaultHost, key)) controller.enqueue(keyOf(project));
-  });
+  for (const about of [orderSchedule, prober]) {
+    about.subscribe(key => {
+      for (const project of stores.projects.byIndex(INDEX.defaultHost, key)) controller.enqueue(keyOf(project));
+    });
+  }
   outdated.subscribe(key => {
     for (const project of listing(operator, key)) controller.enqueue(keyOf(project));
   });

@@ -12,7 +12,7 @@ import {PROJECT, type Project} from '../kinds/kinds.ts';
 import {outcomeOf} from '../kinds/steps.ts';
 import {ProjectReady} from './conditions.ts';
 import type {ProjectContext, ProjectOperator} from './context.ts';
-import {publishDefaultHost, unpublishDefaultHost} from './default-host.ts';
+import {publishDefaultHost, removeFormer, unpublishDefaultHost} from './default-host.ts';
 import {FirstDeploys, failedDeploy} from './first-deploy.ts';
 import {projectStatus} from './status.ts';
 
@@ -33,7 +33,8 @@ export function reconcileProject(operator: ProjectOperator): Reconcile {
     }
     const namespace = namespaces.get(project.metadata.namespace ?? '');
     if (!namespace) return done();
-    const building = heldBack(context, isPausedProject(operator, project));
+    const isPaused = isPausedProject(operator, project);
+    const building = heldBack(context, isPaused);
 
     const deploy = await firstDeploys.find(building, project).catch(failedDeploy);
     const account = accountOf(namespace, operator.config);
@@ -49,6 +50,8 @@ export function reconcileProject(operator: ProjectOperator): Reconcile {
       nowMs: operator.clock.now(),
     });
     const restMs = await summary.write(context, project, status);
+    const isDone = ready.status === 'True' && steps.every(({failure}) => failure === undefined);
+    if (isDone && !isPaused) await removeFormer(context, project, account);
     const outcome = outcomeOf([...steps, deploy], operator.clock.now());
     return restMs === undefined || outcome.kind === 'retry' ? outcome : after(restMs);
   };
