@@ -16,7 +16,7 @@ const OPERATORS = new Map<string, readonly string[]>([
   ['/services', ['APPLY']],
   ['traefik.io/middlewares', ['APPLY', 'DELETE']],
   ['/secrets', ['PATCH']],
-  ['events.k8s.io/events', ['POST', 'PATCH']],
+  ['events.k8s.io/events', ['POST']],
 ]);
 
 /** Writes since the API server started, by resource and verb: "domainclaims POST". */

@@ -5,8 +5,9 @@ import {FairQueue, isFairShare} from '../../fairness/fair-queue.ts';
 import {RateLimit} from '../../fairness/rate-limit.ts';
 import {cutText} from '../../operations/untrusted-text.ts';
 import type {Clock} from '../../time/clock.ts';
+import {TtlCache} from '../../time/ttl-cache.ts';
 import type {KubeClient} from './client.ts';
-import {isFenced, isNotFound} from './errors.ts';
+import {isFenced} from './errors.ts';
 import {type KubeMetrics, kubeMetrics} from './metrics.ts';
 import {type DeepReadonly, type KubeObject, microTime, resourceType} from './object.ts';
 
@@ -27,7 +28,6 @@ interface KubeEvent extends KubeObject {
   };
   note?: string;
   type?: string;
-  series?: {count: number; lastObservedTime: string};
 }
 
 export const EVENT = resourceType<KubeEvent>('events.k8s.io/v1', 'Event', 'events');
@@ -65,74 +65,52 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   return new Recorder(options);
 }
 
-/** Something that happened, perhaps repeatedly. The first time creates an event, and further times its series. */
-interface Series {
-  readonly event: KubeEvent;
-  count: number;
-  created: boolean;
-  lastSeenAt: number;
-  lastSentAt: number;
-}
-
-/** After a pause this long, the same thing is a new event (as in client-go). */
-const SERIES_GAP_MS = 360_000;
-/** A series is updated at most this often. */
-const SERIES_UPDATE_MS = 60_000;
+/** The same thing is not reported again within this time; then it is a new event (as in client-go). */
+const REPEAT_MS = 360_000;
+const REPEATS = 4_000;
 /** Per object: this many immediately, then one every five minutes (like the spam filter of client-go). */
 const BURST = 25;
 const REFILL_MS = 300_000;
 /** For all namespaces, which have fair shares: a storm in one never fills more than half. */
 const MAX_WAITING = 2_000;
-const MAX_SERIES = 4_000;
 /** The API's limit, in bytes. */
 const NOTE_BYTES = 1_024;
 const SEND_TIMEOUT_MS = 5_000;
 
+interface Waiting {
+  /** The same for everything that counts as a repetition. */
+  readonly id: string;
+  readonly event: KubeEvent;
+}
+
 class Recorder implements EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #metrics: KubeMetrics;
-  /** Least recently seen first. */
-  readonly #series = new Map<string, Series>();
+  /** Ids of events that wait, or were sent recently. */
+  readonly #reported: TtlCache<true>;
   /** Of objects. */
   readonly #limit = new RateLimit(BURST * REFILL_MS);
   /** Events to send. Namespaces take turns. */
-  #waiting = new FairQueue<Series>();
+  #waiting = new FairQueue<Waiting>();
   #sending: Promise<void> | undefined;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
     this.#metrics = kubeMetrics(options.registry);
+    this.#reported = new TtlCache(options.clock, REPEATS);
   }
 
   event(regarding: DeepReadonly<KubeObject>, type: 'Normal' | 'Warning', reason: string, action: string, note: string) {
-    const now = this.#options.clock.monotonic();
     const object = regarding.metadata.uid ?? regarding.metadata.name;
-    const key = [object, type, reason, action, note].join('\n');
-    const known = this.#series.get(key);
-    const repeated = known !== undefined && now - known.lastSeenAt < SERIES_GAP_MS;
-    if (!repeated) {
-      if (this.#limit.waitMs(object, REFILL_MS, now) > 0) return this.#count('dropped');
-      this.#limit.spend(object, REFILL_MS, now);
-    }
-    const series: Series = repeated
-      ? known
-      : {
-          event: this.#describe(regarding, type, reason, action, note),
-          count: 0,
-          created: false,
-          lastSeenAt: now,
-          lastSentAt: Number.NEGATIVE_INFINITY,
-        };
-    series.count += 1;
-    series.lastSeenAt = now;
-    this.#series.delete(key);
-    this.#series.set(key, series);
-    if (this.#series.size > MAX_SERIES) this.#series.delete(this.#series.keys().next().value as string);
-    const {name, namespace = ''} = series.event.metadata;
-    if (now - series.lastSentAt < SERIES_UPDATE_MS || this.#waiting.has(namespace, name)) return this.#count('merged');
+    const id = [object, type, reason, action, note].join('\n');
+    if (this.#reported.get(id)) return this.#count('repeated');
+    const event = this.#describe(regarding, type, reason, action, note);
+    const {name, namespace = ''} = event.metadata;
+    const isTooOften = this.#limit.take([[object, REFILL_MS]], this.#options.clock.monotonic()) > 0;
     const left = MAX_WAITING - this.#waiting.size - 1;
-    if (!isFairShare(this.#waiting.sizeOf(namespace) + 1, left)) return this.#count('dropped');
-    this.#waiting.add(namespace, name, series);
+    if (isTooOften || !isFairShare(this.#waiting.sizeOf(namespace) + 1, left)) return this.#count('dropped');
+    this.#reported.set(id, true, REPEAT_MS);
+    this.#waiting.add(namespace, name, {id, event});
     this.#sending ??= this.#send();
   }
 
@@ -144,34 +122,17 @@ class Recorder implements EventRecorder {
   /** Sends events one by one until none waits. Never rejects. */
   async #send(): Promise<void> {
     for (let next = this.#waiting.takeFirst(); next; next = this.#waiting.takeFirst()) {
-      const [, series] = next;
-      series.lastSentAt = this.#options.clock.monotonic();
+      const [, {id, event}] = next;
       try {
-        await this.#write(series);
+        await this.#options.client.create(EVENT, event, {timeoutMs: SEND_TIMEOUT_MS});
         this.#count('sent');
       } catch (err) {
+        this.#reported.delete(id);
         this.#count(isFenced(err) ? 'dropped' : 'failed');
-        this.#options.logger.debug({err, event: series.event.note}, 'an event could not be reported');
+        this.#options.logger.debug({err, event: event.note}, 'an event could not be reported');
       }
     }
     this.#sending = undefined;
-  }
-
-  async #write(series: Series): Promise<void> {
-    const {client, clock} = this.#options;
-    const {name, namespace} = series.event.metadata;
-    if (series.created) {
-      const lastObservedTime = microTime(clock.now());
-      const patch = {series: {count: series.count, lastObservedTime}};
-      try {
-        await client.patch(EVENT, {namespace, name}, patch, {timeoutMs: SEND_TIMEOUT_MS});
-        return;
-      } catch (error) {
-        if (!isNotFound(error)) throw error; // Events expire after an hour: create it again.
-      }
-    }
-    await client.create(EVENT, series.event, {timeoutMs: SEND_TIMEOUT_MS});
-    series.created = true;
   }
 
   #describe(

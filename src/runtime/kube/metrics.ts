@@ -57,6 +57,6 @@ function createKubeMetrics(registry: Registry): KubeMetrics {
     watchEnds: counter('reflector_watch_ends_total', 'Watches that ended, by cause.', 'resource', 'reason'),
     cacheObjects: gauge('reflector_cache_objects', 'Objects held in a cache.', 'resource'),
     leader: gauge('leader_election_master_status', 'Whether this process holds the lease: 1 or 0.', 'name'),
-    events: counter('event_recorder_events_total', 'Events reported: sent, merged, dropped, or failed.', 'result'),
+    events: counter('event_recorder_events_total', 'Events reported: sent, repeated, dropped, or failed.', 'result'),
   };
 }

@@ -18,7 +18,6 @@ const UNUSED: readonly {readonly right: RegExp; readonly because: string}[] = [
   },
   {right: /^(get|delete) certificaterequests/, because: 'only with an ACMEIssuer, or if the operator approves'},
   {right: /^get leases/, because: 'cert-manager has no Lease here'},
-  {right: /^patch events/, because: 'a series of events is counted once a minute'},
 ];
 
 export function rbacSuite(world: () => OperatorWorld): void {

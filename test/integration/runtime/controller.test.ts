@@ -384,7 +384,7 @@ test('health: not ready while a cache has lost its watch for long', async () => 
   expect(await staleSeconds()).toBeLessThan(2);
 });
 
-test('events: the first is created, repetitions are merged into its series, a flood of one object is cut', async () => {
+test('events: the first is created, repetitions are dropped, a flood of one object is cut', async () => {
   const about = await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
   const {manager} = run(async () => done());
   for (let i = 0; i < 5; i++) manager.events.event(about, 'Warning', 'Broken', 'Fix', 'it broke');
@@ -400,7 +400,7 @@ test('events: the first is created, repetitions are merged into its series, a fl
   }
   expect(notes.filter(note => note === 'it broke')).toHaveLength(1);
   expect(notes).toHaveLength(25);
-  expect(await metric('event_recorder_events_total')).toContain('{result="merged"} 4');
+  expect(await metric('event_recorder_events_total')).toContain('{result="repeated"} 4');
 });
 
 // attack: operator-work
