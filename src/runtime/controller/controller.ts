@@ -302,14 +302,6 @@ export class ReconcileLoop implements Controller {
         this.#count('error');
         this.#retry(key, outcome.error);
         break;
-      case 'terminal':
-        this.#count('error');
-        this.#metrics.terminalErrors.inc({controller: this.name});
-        this.#logger.error(
-          {key, err: outcome.error},
-          'The reconcile failed, and will not be retried until something changes.',
-        );
-        break;
     }
   }
 

@@ -6,7 +6,6 @@ import {CpuShares} from './cpu-shares.ts';
 export interface ControllerMetrics {
   readonly reconciles: Counter<'controller' | 'result'>;
   readonly errors: Counter<'controller'>;
-  readonly terminalErrors: Counter<'controller'>;
   readonly panics: Counter<'controller'>;
   readonly failingKeys: Gauge<'controller' | 'kind'>;
   readonly reconcileSeconds: Histogram<'controller'>;
@@ -94,11 +93,6 @@ function createControllerMetrics(registry: Registry): ControllerMetrics {
       'result',
     ),
     errors: counter('controller_runtime_reconcile_errors_total', 'Reconciles that failed.', 'controller'),
-    terminalErrors: counter(
-      'controller_runtime_terminal_reconcile_errors_total',
-      'Reconciles that failed in a way that a retry cannot fix.',
-      'controller',
-    ),
     panics: counter(
       'controller_runtime_reconcile_panics_total',
       'Reconciles that threw a TypeError or the like.',

@@ -5,13 +5,11 @@
  * - `done`: there is nothing more to do until something changes.
  * - `after`: reconcile again in `ms` milliseconds even if nothing changes. Resets the backoff.
  * - `retry`: a failure that may pass. Retry with the key's exponential backoff.
- * - `terminal`: a failure that a retry cannot fix. Counted and logged, but not retried until something changes.
  */
 export type Outcome =
   | {readonly kind: 'done'}
   | {readonly kind: 'after'; readonly ms: number}
-  | {readonly kind: 'retry'; readonly error: unknown}
-  | {readonly kind: 'terminal'; readonly error: unknown};
+  | {readonly kind: 'retry'; readonly error: unknown};
 
 export function done(): Outcome {
   return {kind: 'done'};
@@ -23,10 +21,6 @@ export function after(ms: number): Outcome {
 
 export function retry(error: unknown): Outcome {
   return {kind: 'retry', error};
-}
-
-export function terminal(error: unknown): Outcome {
-  return {kind: 'terminal', error};
 }
 
 /** Thrown where a reconcile cannot go on although nothing has failed: it is repeated in `ms` milliseconds. */

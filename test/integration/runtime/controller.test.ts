@@ -10,7 +10,7 @@ import {
   type ManagerEnd,
   type ManagerOptions,
 } from '../../../src/runtime/controller/manager.ts';
-import {after, done, retry, terminal} from '../../../src/runtime/controller/outcome.ts';
+import {after, done, retry} from '../../../src/runtime/controller/outcome.ts';
 import {EVENT} from '../../../src/runtime/kube/events.ts';
 import {formatKey, keyOf} from '../../../src/runtime/kube/object.ts';
 import {systemClock} from '../../../src/time/clock.ts';
@@ -134,25 +134,6 @@ describe('outcomes', () => {
     await until('the second attempt is made', () => attempts > 1);
     const told = lines.filter(({msg}) => /^the reconcile failed/i.test(msg)).map(({level}) => level);
     expect(told).toEqual([20]);
-  });
-
-  test('a terminal failure is not tried again until something changes', async () => {
-    let attempts = 0;
-    run(
-      async () => {
-        attempts += 1;
-        return attempts === 1 ? retry(new Error('passes')) : terminal(new Error('stays'));
-      },
-      {backoff: {initialMs: 1, maxMs: 1, factor: 1, jitter: 0}},
-    );
-    await direct.create(CONFIG_MAP, configMap(namespace, 'x'));
-    await until('it has failed permanently', async () =>
-      (await metric('controller_runtime_terminal_reconcile_errors_total')).includes('{controller="test"} 1'),
-    );
-    expect(await metric('workqueue_depth')).toContain('{name="test",controller="test"} 0');
-    expect(attempts).toBe(2);
-    await direct.patch(CONFIG_MAP, {namespace, name: 'x'}, {data: {a: '1'}});
-    await until('the change is processed', () => attempts === 3);
   });
 
   test('a server that requests a pause gets one', async () => {
