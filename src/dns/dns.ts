@@ -63,7 +63,7 @@ export function createDns(
   config: DnsConfig,
   {logger, registry, clock, edgeAddresses = [], compact = verdict => verdict, port = 53}: DnsDependencies,
 ): Dns {
-  const recursives = config.recursives.map(text => parseEndpoint(text));
+  const recursives = config.recursives.map(parseEndpoint);
   const targets = createTargets(
     clock,
     edgeAddresses.flatMap(address => canonicalAddress(address) ?? []),
@@ -142,7 +142,7 @@ function among(endpoints: readonly Endpoint[]): (endpoint: Endpoint) => boolean 
 function systemRecursives(): Endpoint[] {
   const lines = readResolvConf().split('\n');
   const addresses = lines.flatMap(line => /^\s*nameserver\s+(\S+)/.exec(line)?.[1] ?? []);
-  return addresses.filter(text => canonicalAddress(text) !== undefined).map(text => parseEndpoint(text));
+  return addresses.filter(text => canonicalAddress(text) !== undefined).map(parseEndpoint);
 }
 
 function readResolvConf(): string {

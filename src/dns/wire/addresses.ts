@@ -86,10 +86,10 @@ export interface Endpoint {
 }
 
 /** `1.2.3.4`, `1.2.3.4:5353`, `2001:db8::1`, `[2001:db8::1]:5353`. Throws a RangeError naming the entry. */
-export function parseEndpoint(text: string, defaultPort = 53): Endpoint {
+export function parseEndpoint(text: string): Endpoint {
   const bracketed = /^\[([^\]]+)\](?::(\d{1,5}))?$/.exec(text) ?? /^([\d.]+):(\d{1,5})$/.exec(text);
   const address = canonicalAddress(bracketed?.[1] ?? text);
-  const port = Number(bracketed?.[2] ?? defaultPort);
+  const port = Number(bracketed?.[2] ?? 53);
   if (address === undefined || port < 1 || port > 65_535) {
     throw new RangeError(`not an address such as 192.0.2.1, 192.0.2.1:53 or [2001:db8::1]:53: ${text}`);
   }

@@ -46,12 +46,11 @@ export interface CacheOptions<T extends KubeObject> extends Selector {
   readonly holds?: (object: DeepReadonly<T>) => boolean;
 }
 
+/** Runs only while this process leads, once all caches have settled. */
 export interface Runnable {
   readonly name: string;
   /** Resolves when it is done or the signal aborts. A rejection ends the manager. */
   run(signal: AbortSignal): Promise<void>;
-  /** Default true: runs only while this process leads, once all caches have settled. False: runs on every replica. */
-  readonly leaderOnly?: boolean;
 }
 
 interface ManagerCheck {
@@ -78,8 +77,8 @@ export type ManagerEnd =
 /**
  * Holds a program together: add caches, controllers, and runnables, then start it.
  *
- * Caches start on every replica (a warm standby). Controllers and leader-only runnables run while this process leads,
- * once all caches have settled. When the signal aborts, running reconciles end within the grace, then the lease is
+ * Caches start on every replica (a warm standby). Controllers and runnables run while this process leads, once all
+ * caches have settled. When the signal aborts, running reconciles end within the grace, then the lease is
  * released. When the lease is lost, all writes are rejected immediately, and reconciles are aborted. A leader that the
  * API server does not answer gives up its lease and ends, because another replica may be better connected.
  */
@@ -202,8 +201,7 @@ class ProcessManager implements Manager {
   async start(signal: AbortSignal): Promise<ManagerEnd> {
     this.#mustNotHaveStarted();
     this.#started = true;
-    // Caches and everything else that runs on every replica end last: reconciles read the caches until they end.
-    const everywhere = new AbortController();
+    const endOfCaches = new AbortController(); // last: reconciles read them until they end
     const stop = new AbortController();
     const onSignal = (): void => stop.abort(signal.reason);
     if (signal.aborted) onSignal();
@@ -213,10 +211,7 @@ class ProcessManager implements Manager {
       failure ??= {error};
       stop.abort(error);
     };
-    const background = [
-      ...this.#caches.map(({reflector}) => reflector.run(everywhere.signal)),
-      ...this.#start(runnable => runnable.leaderOnly === false, everywhere.signal, fail),
-    ];
+    const caches = this.#caches.map(({reflector}) => reflector.run(endOfCaches.signal));
     let kept = true;
     try {
       const lead = (lost: AbortSignal) => this.#lead(stop.signal, lost, fail);
@@ -225,8 +220,8 @@ class ProcessManager implements Manager {
     } catch (error) {
       fail(error);
     }
-    everywhere.abort();
-    await this.#endsWithin(ABANDON_GRACE_MS, Promise.all(background));
+    endOfCaches.abort();
+    await this.#endsWithin(ABANDON_GRACE_MS, Promise.all(caches));
     signal.removeEventListener('abort', onSignal);
     if (failure) return {reason: 'failed', error: failure.error};
     return {reason: kept ? 'shutdown' : 'lease-lost'};
@@ -249,7 +244,7 @@ class ProcessManager implements Manager {
     lost.addEventListener('abort', () => abandon.abort(lost.reason), {once: true});
     const work = Promise.all([
       ...this.#controllers.map(controller => controller.run(ending, abandon.signal)),
-      ...this.#start(runnable => runnable.leaderOnly !== false, ending, fail),
+      ...this.#runnables.map(runnable => this.#start(runnable, ending, fail)),
     ]);
     if (!ending.aborted) await once(ending, 'abort');
     logger.info({shutdownGraceMs}, lost.aborted ? 'Stopping, because the lease is lost.' : 'Stopping.');
@@ -287,15 +282,13 @@ class ProcessManager implements Manager {
     return ended;
   }
 
-  #start(which: (runnable: Runnable) => boolean, signal: AbortSignal, fail: (error: unknown) => void): Promise<void>[] {
-    return this.#runnables.filter(which).map(async runnable => {
-      try {
-        await runnable.run(signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#options.logger.error({err: error, runnable: runnable.name}, 'A component of the program failed.');
-        fail(error);
-      }
-    });
+  async #start(runnable: Runnable, signal: AbortSignal, fail: (error: unknown) => void): Promise<void> {
+    try {
+      await runnable.run(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#options.logger.error({err: error, runnable: runnable.name}, 'A component of the program failed.');
+      fail(error);
+    }
   }
 }
