@@ -9,6 +9,8 @@ import type {ConfigPath, ConfigProblem} from './config-schema.ts';
 export interface ConfigDefinition<T> {
   /** JSON schema, draft 7, with `default` on every option that has one. It must reject unknown keys. */
   readonly schema: object;
+  /** By name, the formats of texts that the schema uses. */
+  readonly formats?: Readonly<Record<string, (text: string) => boolean>>;
   /** Contradictions between options that the schema finds valid. */
   readonly check?: (config: T) => readonly ConfigProblem[];
 }
@@ -52,8 +54,11 @@ export function parseConfig<T>(text: string, source: string, definition: ConfigD
 }
 
 /** Fills the defaults into `config`, then returns what is wrong with it. */
-function findProblems<T>(config: unknown, {schema, check}: ConfigDefinition<T>): readonly ConfigProblem[] {
-  const validate = new Ajv({allErrors: true, useDefaults: true, verbose: true}).compile<T>(schema);
+function findProblems<T>(
+  config: unknown,
+  {schema, formats = {}, check}: ConfigDefinition<T>,
+): readonly ConfigProblem[] {
+  const validate = new Ajv({allErrors: true, useDefaults: true, verbose: true, formats}).compile<T>(schema);
   if (validate(config)) return check?.(config) ?? [];
   return (validate.errors ?? []).map(schemaProblem).filter(problem => problem !== undefined);
 }

@@ -34,6 +34,7 @@ const listedServer = object(
       type: 'string',
       minLength: 1,
       title: 'base64 of PEM certificates',
+      format: 'certificates',
       examples: ['LS0tLS1CRUdJTi…'],
       description: 'The caBundle that an Issuer of this server may set, in base64. If absent, it may set none.',
     },

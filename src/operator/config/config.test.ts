@@ -149,12 +149,12 @@ describe('options that contradict each other are an error', () => {
     [
       'a recursive that looks like an address and is none',
       'dns: {recursives: ["300.1.1.1:53"]}',
-      'line 4, column 20: dns.recursives[0] is "300.1.1.1:53"; allowed: an IP address, with or without a port',
+      'line 4, column 20: dns.recursives[0] is "300.1.1.1:53"; allowed: an IP address, with or without a port, such as 9.9.9.9 or [2620:fe::fe]:53',
     ],
     [
       'an address of the former edge that is none',
       'routing: {formerAddresses: [999.0.2.1]}',
-      'line 4, column 29: routing.formerAddresses[0] is not an IP address',
+      'line 4, column 29: routing.formerAddresses[0] is "999.0.2.1"; allowed: an IP address, such as 192.0.2.20',
     ],
     [
       'one entry point for both protocols',
@@ -211,8 +211,8 @@ describe('options that contradict each other are an error', () => {
     `{issuerRef: {name: ca}, tenantIssuers: {servers: [{url: x, caBundle: ${caBundle}}]}}`;
   const acme = (text: string) => `{issuerRef: {name: ca}, acme: {${text}}}`;
   test.each([
-    ['a bundle that is no base64', servers('nonsense'), 'servers[0].caBundle is not the base64 of certificates in PEM'],
-    ['a bundle that is no PEM', servers('aGVsbG8='), 'servers[0].caBundle is not the base64 of certificates in PEM'],
+    ['a bundle that is no base64', servers('nonsense'), 'servers[0].caBundle is "nonsense"; allowed: base64 of PEM'],
+    ['a bundle that is no PEM', servers('aGVsbG8='), 'servers[0].caBundle is "aGVsbG8="; allowed: base64 of PEM'],
     [
       'the key of the account in the Secret of the platform key',
       acme('accountKeySecret: nameplate-platform-key'),

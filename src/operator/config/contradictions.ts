@@ -1,9 +1,5 @@
-import {X509Certificate} from 'node:crypto';
-import {isIP} from 'node:net';
 import {GROUP} from '../../api/names.ts';
 import type {ConfigPath, ConfigProblem} from '../../config/config-schema.ts';
-import {parseEndpoint, rangesOf} from '../../dns/dns.ts';
-import {parseAddress} from '../../probe/address.ts';
 import type {
   CertificatesConfig,
   IssuerRef,
@@ -14,23 +10,16 @@ import type {
   RoutingConfig,
 } from './config.ts';
 
-/** What a schema cannot express: contradictions between options that are each valid, and addresses. */
+/** What a schema cannot express: contradictions between options that are each valid. */
 export function checkOperatorConfig(config: OperatorConfig): readonly ConfigProblem[] {
   return [
     ...checkPlatform(config.platform),
     ...checkPlans(config),
     ...checkIssuers(config.certificates),
-    ...checkTenantServers(config.certificates),
     ...checkSecrets(config),
     ...checkLeaderElection(config.controller.leaderElection),
     ...checkDns(config.dns),
     ...checkRouting(config.routing),
-    ...checkEach(
-      ['probes', 'addresses'],
-      config.probes.addresses,
-      isReachable,
-      'a host name or an IP address, with or without a port from 1 to 65535',
-    ),
   ];
 }
 
@@ -78,24 +67,6 @@ function checkIssuers({issuerRef, formerIssuerRefs, approval}: CertificatesConfi
   ];
 }
 
-function checkTenantServers({tenantIssuers}: CertificatesConfig): readonly ConfigProblem[] {
-  const isWrong = (bundle: string | undefined) => bundle !== undefined && !isCertificates(bundle);
-  return tenantIssuers.servers.flatMap(({caBundle}, index) =>
-    isWrong(caBundle)
-      ? [
-          {
-            path: ['certificates', 'tenantIssuers', 'servers', index, 'caBundle'],
-            message: 'is not the base64 of certificates in PEM',
-          },
-        ]
-      : [],
-  );
-}
-
-function isCertificates(base64: string): boolean {
-  return isParsedBy(text => new X509Certificate(Buffer.from(text, 'base64')))(base64);
-}
-
 /** The operator creates each of these Secrets for one purpose, and never changes what another one wrote. */
 function checkSecrets({platform, certificates}: OperatorConfig): readonly ConfigProblem[] {
   const {accountKeySecret, formerAccountKeySecrets} = certificates.acme;
@@ -125,13 +96,9 @@ function checkLeaderElection(election: LeaderElectionConfig): readonly ConfigPro
   ];
 }
 
-function checkRouting({provider, movingFrom, gateway, ...routing}: RoutingConfig): readonly ConfigProblem[] {
-  for (const key of ['apexAddresses', 'edgeAddresses', 'formerAddresses'] as const) {
-    const noAddress = routing[key].findIndex(address => isIP(address) === 0);
-    if (noAddress >= 0) return [{path: ['routing', key, noAddress], message: 'is not an IP address'}];
-  }
+function checkRouting({provider, movingFrom, gateway, traefik}: RoutingConfig): readonly ConfigProblem[] {
   if (provider === movingFrom) return [{path: ['routing', 'movingFrom'], message: 'must differ from routing.provider'}];
-  const {httpEntryPoint, httpsEntryPoint} = routing.traefik;
+  const {httpEntryPoint, httpsEntryPoint} = traefik;
   if ([provider, movingFrom].includes('traefik') && httpEntryPoint === httpsEntryPoint) {
     const message = `is ${httpsEntryPoint}, which is also httpEntryPoint: hosts would redirect to themselves`;
     return [{path: ['routing', 'traefik', 'httpsEntryPoint'], message}];
@@ -151,50 +118,9 @@ function checkRouting({provider, movingFrom, gateway, ...routing}: RoutingConfig
 function checkDns(dns: OperatorDnsConfig): readonly ConfigProblem[] {
   const {checks, queryTimeoutMs, verdictTimeoutMs} = dns;
   return [
-    ...checkEach(
-      ['dns', 'recursives'],
-      dns.recursives,
-      isParsedBy(parseEndpoint),
-      'an IP address, with or without a port',
-    ),
-    ...checkEach(['dns', 'rootServers'], dns.rootServers ?? [], text => isIP(text) !== 0, 'an IP address'),
-    ...checkEach(
-      ['dns', 'allowAddresses'],
-      dns.allowAddresses,
-      isParsedBy(cidr => rangesOf([cidr])),
-      'a CIDR, such as 10.1.0.0/16',
-    ),
     ...mustBeLess(['dns', 'queryTimeoutMs'], queryTimeoutMs, 'verdictTimeoutMs', verdictTimeoutMs),
     ...mustBeLess(['dns', 'checks', 'soonSeconds'], checks.soonSeconds, 'pendingMaxSeconds', checks.pendingMaxSeconds),
   ];
-}
-
-/** The schema knows the form; a number that is too large, or an address of digits that is none, has it too. */
-function isReachable(text: string): boolean {
-  const {host, port} = parseAddress(text);
-  return port >= 1 && port <= 65_535 && (!/^[\d.]+$|:/.test(host) || isIP(host) !== 0);
-}
-
-function isParsedBy(parse: (text: string) => unknown): (text: string) => boolean {
-  return text => {
-    try {
-      parse(text);
-      return true;
-    } catch {
-      return false;
-    }
-  };
-}
-
-function checkEach(
-  path: readonly string[],
-  values: readonly string[],
-  good: (value: string) => boolean,
-  allowed: string,
-): readonly ConfigProblem[] {
-  return values.flatMap((value, index) =>
-    good(value) ? [] : [{path: [...path, index], message: `is "${value}"; allowed: ${allowed}`}],
-  );
 }
 
 function mustBeLess(

@@ -1,6 +1,6 @@
 import {choice, DAY_SECONDS, integer, section} from '../../config/config-schema.ts';
 import {defaultDnsConfig} from '../../dns/dns.ts';
-import {ipv4, ipv6, milliseconds, seconds} from './formats.ts';
+import {address, ipv4, ipv6, milliseconds, seconds} from './formats.ts';
 
 export const dns = section('How the DNS of custom domains is checked.', {
   mode: choice(
@@ -13,6 +13,7 @@ export const dns = section('How the DNS of custom domains is checked.', {
     items: {
       type: 'string',
       title: 'an IP address, with or without a port',
+      format: 'dns-server',
       pattern: String.raw`^(${ipv4}(:\d{1,5})?|${ipv6}|\[${ipv6}\](:\d{1,5})?)$`,
       examples: ['9.9.9.9', '[2620:fe::fe]:53'],
     },
@@ -23,7 +24,7 @@ export const dns = section('How the DNS of custom domains is checked.', {
   rootServers: {
     type: 'array',
     minItems: 1,
-    items: {type: 'string', title: 'an IP address', pattern: `^(${ipv4}|${ipv6})$`, examples: ['198.41.0.4']},
+    items: {...address, examples: ['198.41.0.4']},
     description: 'Addresses of the DNS root servers. If absent, those of the internet.',
   },
   allowAddresses: {
@@ -31,6 +32,7 @@ export const dns = section('How the DNS of custom domains is checked.', {
     items: {
       type: 'string',
       title: 'a CIDR',
+      format: 'network',
       pattern: String.raw`^(${ipv4}|${ipv6})/\d{1,3}$`,
       examples: ['10.1.0.0/16'],
     },

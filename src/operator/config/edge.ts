@@ -1,5 +1,5 @@
 import {choice, integer, section} from '../../config/config-schema.ts';
-import {ipv4, ipv6, kubernetesName, label, milliseconds, seconds} from './formats.ts';
+import {address, ipv4, ipv6, kubernetesName, label, milliseconds, seconds} from './formats.ts';
 
 export const routing = section('How traffic is routed to projects.', {
   provider: choice(
@@ -79,6 +79,7 @@ export const probes = section(
       items: {
         type: 'string',
         title: 'a host name or an IP address, with or without a port',
+        format: 'edge-address',
         pattern: String.raw`^((${label}\.)*${label}(:\d{1,5})?|${ipv4}(:\d{1,5})?|${ipv6}|\[${ipv6}\](:\d{1,5})?)$`,
         examples: ['traefik.traefik.svc', '192.0.2.10:8443'],
       },
@@ -102,8 +103,7 @@ export const probes = section(
 );
 
 function addresses(description: string) {
-  const items = {type: 'string', title: 'an IP address', pattern: `^(${ipv4}|${ipv6})$`, examples: ['192.0.2.20']};
-  return {type: 'array', maxItems: 16, items, default: [], description};
+  return {type: 'array', maxItems: 16, items: {...address, examples: ['192.0.2.20']}, default: [], description};
 }
 
 function nameOrNone(description: string) {

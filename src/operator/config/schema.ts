@@ -9,7 +9,7 @@ import {checkOperatorConfig} from './contradictions.ts';
 import {controller} from './controller.ts';
 import {dns} from './dns.ts';
 import {probes, routing} from './edge.ts';
-import {seconds} from './formats.ts';
+import {formats, seconds} from './formats.ts';
 import {plans, platform} from './platform.ts';
 
 export const operatorConfigSchema: Schema = {
@@ -69,4 +69,4 @@ export const operatorConfigSchema: Schema = {
 };
 
 /** The definition with which `loadConfig` of src/process reads the operator's configuration. */
-export const operatorConfigDefinition = {schema: operatorConfigSchema, check: checkOperatorConfig};
+export const operatorConfigDefinition = {schema: operatorConfigSchema, formats, check: checkOperatorConfig};
