@@ -26,7 +26,8 @@ export function schemaProblem(error: ErrorObject): ConfigProblem | undefined {
     }
     case 'additionalProperties': {
       const name = String(error.params.additionalProperty);
-      return {path: [...path, name], message: unknownKey(name, Object.keys(schema.properties ?? {}))};
+      const known = Object.keys(schema.properties ?? {}).join(', ');
+      return {path: [...path, name], message: `is not an option; allowed here: ${known}`};
     }
     case 'propertyNames': {
       const name = String(error.params.propertyName);
@@ -44,11 +45,6 @@ function parsePointer(pointer: string): ConfigPath {
     const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
     return /^\d+$/.test(name) ? Number(name) : name;
   });
-}
-
-function unknownKey(name: string, known: readonly string[]): string {
-  const near = nearest(name, known);
-  return `is not an option${near === undefined ? '' : `, did you mean ${near}?`}; allowed here: ${known.join(', ')}`;
 }
 
 function found(value: unknown): string {
@@ -76,28 +72,4 @@ function allowed(schema: Schema): string {
     default:
       return `${schema.title ?? 'a text'}${schema.maxLength === undefined ? '' : `, at most ${schema.maxLength} characters`}${such}`;
   }
-}
-
-/** The closest known key by edit distance, if it is close enough for its length. */
-function nearest(name: string, known: readonly string[]): string | undefined {
-  let best: {key: string; edits: number} | undefined;
-  for (const key of known) {
-    const edits = editDistance(name.toLowerCase(), key.toLowerCase());
-    if (edits <= Math.max(2, key.length / 3) && (best === undefined || edits < best.edits)) best = {key, edits};
-  }
-  return best?.key;
-}
-
-/** Levenshtein's distance, one row at a time. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({length: b.length + 1}, (_, index) => index);
-  for (const [i, left] of [...a].entries()) {
-    const next = [i + 1];
-    for (const [j, right] of [...b].entries()) {
-      const replaced = (row[j] ?? 0) + (left === right ? 0 : 1);
-      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }
