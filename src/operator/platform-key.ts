@@ -8,18 +8,10 @@ import {counted} from '../api/conditions.ts';
 import {ANNOTATION} from '../api/names.ts';
 import type {KubeClient} from '../runtime/kube/client.ts';
 import {ApiError, classifyFailure} from '../runtime/kube/errors.ts';
-import type {KubeObject, ResourceType} from '../runtime/kube/object.ts';
 import {type BackoffPolicy, retryDelayMs} from '../time/backoff.ts';
 import type {Clock} from '../time/clock.ts';
 import type {PlatformConfig} from './config/config.ts';
-import {DOMAIN, DOMAIN_CLAIM, PROJECT, SECRET} from './kinds/kinds.ts';
-
-interface Secret extends KubeObject {
-  type: string;
-  immutable: boolean;
-  /** Base64. */
-  data?: Record<string, string>;
-}
+import {DOMAIN, DOMAIN_CLAIM, PROJECT, SECRET, type Secret} from './kinds/kinds.ts';
 
 type KeySecretRef = PlatformConfig['keySecret'];
 
@@ -66,16 +58,15 @@ export async function loadPlatformKey(ref: KeySecretRef, parts: PlatformKeyParts
 
 async function keyInSecret({name, key}: KeySecretRef, parts: PlatformKeyParts): Promise<Uint8Array> {
   const {client, namespace, logger, signal} = parts;
-  const kind = SECRET as ResourceType<Secret>;
   const problem = (text: string) =>
     new PlatformKeyError(`The platform key, the Secret ${namespace}/${name}, cannot be used:\n  ${text}`);
-  let secret = await client.get(kind, {namespace, name}, {signal});
+  let secret = await client.get(SECRET, {namespace, name}, {signal});
   if (!secret) {
     if (await isInUse(client, signal)) throw problem(lostKey(namespace));
     const data = {[key]: randomBytes(MIN_BYTES).toString('base64')};
     const metadata = {name, namespace};
     const wanted = {apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', immutable: true, data};
-    secret = await client.create(kind, wanted, {signal});
+    secret = await client.create(SECRET, wanted, {signal});
     logger.info({namespace, name}, 'Created the platform key; back it up.');
   }
   const bytes = Buffer.from(secret.data?.[key] ?? '', 'base64');

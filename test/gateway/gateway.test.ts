@@ -209,7 +209,7 @@ async function issuedManually(host: string) {
   };
   await admin.create(CERTIFICATE as ResourceType, certificate);
   return until(`a certificate of ${host}`, async () => {
-    const {type, data} = ((await admin.get(SECRET, {namespace, name: host})) ?? {}) as {type?: string; data?: object};
+    const {type = '', data} = (await admin.get(SECRET, {namespace, name: host})) ?? {};
     return data && {type, data};
   });
 }

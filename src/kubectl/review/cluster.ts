@@ -3,6 +3,7 @@
 import {parseConfig} from '../../config/load-config.ts';
 import type {OperatorConfig} from '../../operator/config/config.ts';
 import {operatorConfigDefinition} from '../../operator/config/schema.ts';
+import {CONFIG_MAP} from '../../operator/kinds/kinds.ts';
 import type {ListOptions} from '../../runtime/kube/calls.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import {
@@ -18,7 +19,6 @@ import type {Call} from './call.ts';
 export interface Policy extends KubeObject {
   spec: {matchConstraints: {resourceRules: {apiGroups: string[]; resources: string[]; operations: string[]}[]}};
 }
-type ConfigMap = KubeObject & {data?: Record<string, string>};
 
 const POLICY = resourceType<Policy>(
   'admissionregistration.k8s.io/v1',
@@ -26,7 +26,6 @@ const POLICY = resourceType<Policy>(
   'validatingadmissionpolicies',
   'cluster',
 );
-const CONFIG_MAP = resourceType<ConfigMap>('v1', 'ConfigMap', 'configmaps');
 const CONFIG_KEY = 'nameplate.yaml';
 
 /** All pages, read before anything is checked, because a continue token expires after a few minutes. */

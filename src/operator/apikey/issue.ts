@@ -7,7 +7,7 @@ import {ApiError} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, type KubeObject, objectKey} from '../../runtime/kube/object.ts';
 import {type BackoffPolicy, backoffMs} from '../../time/backoff.ts';
 import {routeNameIn} from '../kinds/derived-names.ts';
-import {SECRET} from '../kinds/kinds.ts';
+import {SECRET, type Secret} from '../kinds/kinds.ts';
 import {type Step, stepAfter} from '../kinds/steps.ts';
 import {type ApiKeyCondition, KeyReady} from './conditions.ts';
 import type {FoundSecret, KeySecrets} from './read-secret.ts';
@@ -15,7 +15,6 @@ import {
   buildSecret,
   END_OF_OVERLAP,
   type IssuedKey,
-  type KeySecret,
   readKey,
   rotateRequestOf,
   rotationPatch,
@@ -110,7 +109,7 @@ async function rotateKey(context: IssueContext, secret: DeepReadonly<KubeObject>
   }
 }
 
-function issued(secret: Pick<DeepReadonly<KeySecret>, 'metadata' | 'data'>, {metadata}: DeepReadonly<APIKey>): Issue {
+function issued(secret: Pick<DeepReadonly<Secret>, 'metadata' | 'data'>, {metadata}: DeepReadonly<APIKey>): Issue {
   const key = readKey(secret);
   if (!key) throw new Error(`APIKey ${metadata.namespace}/${metadata.name}: what was minted is no key`);
   return {key};

@@ -3,8 +3,8 @@ import {apiOf} from '../../../test/support/memory-operator.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
 import type {APIKey} from '../../apikey/apikey.ts';
 import {mintKey} from '../../apikey/format.ts';
+import type {Secret} from '../kinds/kinds.ts';
 import {KeySecrets} from './read-secret.ts';
-import type {KeySecret} from './secret.ts';
 
 const SPEC: APIKey['spec'] = {scopes: ['messages:write'], secretName: 'shared'};
 const apiKeyNamed = (name: string): APIKey => ({
@@ -13,7 +13,7 @@ const apiKeyNamed = (name: string): APIKey => ({
   metadata: {name, namespace: 'a', uid: `uid-${name}`},
   spec: SPEC,
 });
-const secretOf = ({metadata}: APIKey, resourceVersion: string): KeySecret => ({
+const secretOf = ({metadata}: APIKey, resourceVersion: string): Secret => ({
   apiVersion: 'v1',
   kind: 'Secret',
   metadata: {
@@ -28,7 +28,7 @@ const secretOf = ({metadata}: APIKey, resourceVersion: string): KeySecret => ({
 });
 
 /** Serves one Secret, and counts how often its content was read. */
-function serving(first: KeySecret) {
+function serving(first: Secret) {
   const served = {secret: first, contents: 0};
   const access = apiOf({
     get: async (_: unknown, __: unknown, {metadataOnly = false}) => {

@@ -6,7 +6,7 @@ import type {APIKey} from '../../apikey/apikey.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import type {ApiAccess} from '../caches/context.ts';
 import {SECRET} from '../kinds/kinds.ts';
-import {type IssuedKey, type KeySecret, readKey, type Standing, secretNameOf, standingOf} from './secret.ts';
+import {type IssuedKey, readKey, type Standing, secretNameOf, standingOf} from './secret.ts';
 
 export interface FoundSecret {
   /** Perhaps without its content. */
@@ -33,7 +33,7 @@ export class KeySecrets {
     if (standing !== 'ours') return {secret: metadata, standing, key: undefined};
     const last = this.#read.get(keyOf(apiKey));
     if (last?.version === versionOf(metadata)) return {secret: metadata, standing, key: last.key};
-    const secret = await client.get<KeySecret>(SECRET, at, {signal});
+    const secret = await client.get(SECRET, at, {signal});
     if (!secret) return undefined;
     const key = standingOf(secret, apiKey, knownUid) === 'ours' ? readKey(secret) : undefined;
     this.#read.set(keyOf(apiKey), {version: versionOf(secret), key});

@@ -3,8 +3,9 @@ import {timestamp} from '../../api/conditions.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
 import type {APIKey} from '../../apikey/apikey.ts';
 import {digestOf, mintKey} from '../../apikey/format.ts';
+import type {Secret} from '../kinds/kinds.ts';
 import {comesBefore} from './first-holder.ts';
-import {buildSecret, type KeySecret, RESTORE_MS, readKey, rotationPatch, standingOf} from './secret.ts';
+import {buildSecret, RESTORE_MS, readKey, rotationPatch, standingOf} from './secret.ts';
 import {keptMs} from './sweep.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
@@ -17,7 +18,7 @@ function apiKey(uid: string, createdMs = NOW, more: Partial<APIKey> = {}): APIKe
 }
 
 /** The Secret as the API server would store it. */
-function stored(secret: KeySecret, createdMs: number): KeySecret {
+function stored(secret: Secret, createdMs: number): Secret {
   return {...secret, metadata: {...secret.metadata, uid: 's', creationTimestamp: timestamp(createdMs)}};
 }
 

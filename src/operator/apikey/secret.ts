@@ -11,12 +11,7 @@ import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {APIKey} from '../../apikey/apikey.ts';
 import {digestOf, isKey, prefixOf} from '../../apikey/format.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-
-export interface KeySecret extends KubeObject {
-  type?: string;
-  /** Base64. */
-  data?: Record<string, string>;
-}
+import type {Secret} from '../kinds/kinds.ts';
 
 /** The parts of a key that may be shown. */
 export interface IssuedKey {
@@ -44,7 +39,7 @@ export function rotateRequestOf({metadata}: DeepReadonly<APIKey>): string | unde
   return metadata.annotations?.[ANNOTATION.rotateRequestedAt]?.slice(0, 128) || undefined;
 }
 
-export function buildSecret(apiKey: DeepReadonly<APIKey>, key: string): KeySecret {
+export function buildSecret(apiKey: DeepReadonly<APIKey>, key: string): Secret {
   const {name, namespace = '', uid = ''} = apiKey.metadata;
   const request = rotateRequestOf(apiKey);
   return {
@@ -83,7 +78,7 @@ export const END_OF_OVERLAP = {
 };
 
 /** Undefined if the Secret holds no key. The operator has the key in memory only for the time of this call. */
-export function readKey({metadata, data}: Pick<DeepReadonly<KeySecret>, 'metadata' | 'data'>): IssuedKey | undefined {
+export function readKey({metadata, data}: Pick<DeepReadonly<Secret>, 'metadata' | 'data'>): IssuedKey | undefined {
   const key = Buffer.from(data?.key ?? '', 'base64').toString();
   if (!isKey(key)) return undefined;
   const {annotations = {}} = metadata;

@@ -3,13 +3,9 @@
 import {beforeEach, expect, test} from 'vitest';
 import {apiOf, memoryOperator} from '../../../test/support/memory-operator.ts';
 import {API_VERSION} from '../../api/names.ts';
-import type {KubeObject, ObjectKey} from '../../runtime/kube/object.ts';
+import type {ObjectKey} from '../../runtime/kube/object.ts';
+import type {Secret} from '../kinds/kinds.ts';
 import {AccountKeyError, accountKeysOf} from './account-key.ts';
-
-interface Secret extends KubeObject {
-  readonly immutable?: boolean;
-  data?: Record<string, string>;
-}
 
 const NAME = 'nameplate-acme-account';
 const FORMER = 'former-acme-account';

@@ -6,17 +6,9 @@ import {createPrivateKey, generateKeyPairSync, type KeyObject} from 'node:crypto
 import {thumbprintOf} from '../../acme/identifiers.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after} from '../../runtime/controller/outcome.ts';
-import {type KubeObject, type ResourceType, resourceType} from '../../runtime/kube/object.ts';
 import {acmeIssuersOf} from '../kinds/issuers.ts';
-import {SECRET} from '../kinds/kinds.ts';
+import {CONFIG_MAP, SECRET, type Secret} from '../kinds/kinds.ts';
 import type {IssuerContext, IssuerOperator} from './context.ts';
-
-interface KeySecret extends KubeObject {
-  type: string;
-  immutable: boolean;
-  /** Base64. */
-  data?: Record<string, string>;
-}
 
 export interface AccountKey {
   /** The name of the Secret. */
@@ -38,21 +30,20 @@ export class AccountKeyError extends Error {
 }
 
 const DATA_KEY = 'account.key';
-const KEY_SECRET = SECRET as ResourceType<KeySecret>;
 
 /** Throws an AccountKeyError if a person must act. */
 export async function accountKeysOf(context: IssuerContext): Promise<AccountKeys> {
   const {client, signal, namespace, config} = context;
   const {accountKeySecret, formerAccountKeySecrets} = config.certificates.acme;
   const read = async (name: string) => {
-    const secret = await client.get(KEY_SECRET, {namespace, name}, {signal});
+    const secret = await client.get(SECRET, {namespace, name}, {signal});
     return secret && keyIn(secret);
   };
   const former = (await Promise.all(formerAccountKeySecrets.map(read))).flatMap(key => key ?? []);
   return {current: (await read(accountKeySecret)) ?? (await createKey(context, accountKeySecret, former)), former};
 }
 
-function keyIn({metadata: {namespace, name}, data}: KeySecret): AccountKey {
+function keyIn({metadata: {namespace, name}, data}: Secret): AccountKey {
   const key = parse(data?.[DATA_KEY]);
   if (key) return {secret: name, key, thumbprint: thumbprintOf(key)};
   throw new AccountKeyError(
@@ -84,7 +75,7 @@ async function createKey(
   const data = {[DATA_KEY]: Buffer.from(pem).toString('base64')};
   const metadata = {namespace, name};
   const wanted = {apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', immutable: true, data};
-  const created = keyIn(await client.create(KEY_SECRET, wanted, {signal}));
+  const created = keyIn(await client.create(SECRET, wanted, {signal}));
   logger.info(metadata, 'Created the key of the ACME account; back it up.');
   return created;
 }
@@ -139,8 +130,3 @@ export async function publishThumbprint(context: IssuerContext, thumbprint: stri
   if (found) await client.patch(CONFIG_MAP, metadata, {data: {thumbprint}}, {signal});
   else await client.create(CONFIG_MAP, {apiVersion: 'v1', kind: 'ConfigMap', metadata, data: {thumbprint}}, {signal});
 }
-
-interface ConfigMap extends KubeObject {
-  data?: Record<string, string>;
-}
-const CONFIG_MAP = resourceType<ConfigMap>('v1', 'ConfigMap', 'configmaps');

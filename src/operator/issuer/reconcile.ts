@@ -8,7 +8,7 @@ import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {atOnce} from '../../runtime/controller/turns.ts';
-import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
+import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {DeadlineError, withDeadline} from '../../time/deadline.ts';
 import {placedOrders} from '../claim/order-records.ts';
 import {limitsOf, ordersLeft} from '../claim/order-windows.ts';
@@ -161,8 +161,7 @@ async function bindingKey(
   {client, signal, namespace}: IssuerContext,
   {name, key}: {readonly name: string; readonly key: string},
 ): Promise<Uint8Array | undefined> {
-  const kind = SECRET as ResourceType<KubeObject & {data?: Record<string, string>}>;
-  const secret = await client.get(kind, {namespace, name}, {signal});
+  const secret = await client.get(SECRET, {namespace, name}, {signal});
   const text = Buffer.from(secret?.data?.[key] ?? '', 'base64')
     .toString()
     .trim();

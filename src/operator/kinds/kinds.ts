@@ -27,6 +27,15 @@ export interface ACMEIssuer extends KubeObject {
   status?: ACMEIssuerStatus;
 }
 
+/** With values in base64. The caches keep only the metadata. */
+export interface Secret extends KubeObject {
+  type?: string;
+  immutable?: boolean;
+  data?: Record<string, string>;
+}
+export interface ConfigMap extends KubeObject {
+  data?: Record<string, string>;
+}
 export interface Service extends KubeObject {
   spec?: {
     type?: string;
@@ -148,7 +157,8 @@ export const DOMAIN = resourceType<Domain>(API_VERSION, 'Domain', 'domains');
 export const DOMAIN_CLAIM = resourceType<DomainClaim>(API_VERSION, 'DomainClaim', 'domainclaims', 'cluster');
 export const ACME_ISSUER = resourceType<ACMEIssuer>(API_VERSION, 'ACMEIssuer', 'acmeissuers', 'cluster');
 export const NAMESPACE = resourceType('v1', 'Namespace', 'namespaces', 'cluster');
-export const SECRET = resourceType('v1', 'Secret', 'secrets');
+export const SECRET = resourceType<Secret>('v1', 'Secret', 'secrets');
+export const CONFIG_MAP = resourceType<ConfigMap>('v1', 'ConfigMap', 'configmaps');
 export const SERVICE = resourceType<Service>('v1', 'Service', 'services');
 export const ENDPOINT_SLICE = resourceType<EndpointSlice>('discovery.k8s.io/v1', 'EndpointSlice', 'endpointslices');
 export const INGRESS = resourceType<Ingress>('networking.k8s.io/v1', 'Ingress', 'ingresses');

@@ -4,7 +4,6 @@ import {expect} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {API_KEY} from '../../../src/apikey/apikey.ts';
-import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
 import {DOMAIN, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {until} from '../../cluster/wait.ts';
@@ -136,7 +135,7 @@ async function newKey(of: Attacker): Promise<string> {
 }
 
 async function keyOf(client: KubeClient, namespace: string): Promise<string | undefined> {
-  const found = await client.get<KeySecret>(SECRET, {namespace, name: 'shop-apikey'});
+  const found = await client.get(SECRET, {namespace, name: 'shop-apikey'});
   return found && Buffer.from(found.data?.key ?? '', 'base64').toString();
 }
 

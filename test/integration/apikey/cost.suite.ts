@@ -3,7 +3,6 @@ import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {API_VERSION, LABEL} from '../../../src/api/names.ts';
 import {API_KEY, type APIKey} from '../../../src/apikey/apikey.ts';
-import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
 import {NAMESPACE, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
 import * as objects from '../../support/objects.ts';
@@ -38,7 +37,7 @@ export function costSuite(world: () => KeyWorld): void {
     await client.create(NAMESPACE, objects.tenantNamespace('large', {plan: 'many'}));
     const data = {large: Buffer.alloc(900_000, 'x').toString('base64')};
     const secret = {apiVersion: 'v1', kind: 'Secret', metadata: {name: 'large', namespace: 'large'}, data};
-    await client.create<KeySecret>(SECRET, secret);
+    await client.create(SECRET, secret);
     const names = Array.from({length: 180}, (_, index) => `key-${index}`);
     const startMs = performance.now();
     for (const name of names) await create('large', name, {secretName: 'large'});

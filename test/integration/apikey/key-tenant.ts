@@ -5,8 +5,7 @@ import type {APIKeySpec, APIKeyStatus} from '../../../src/api/generated/apikey.t
 import {ANNOTATION, API_VERSION} from '../../../src/api/names.ts';
 import {API_KEY, type APIKey, type KeyClaim} from '../../../src/apikey/apikey.ts';
 import {digestOf} from '../../../src/apikey/format.ts';
-import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
-import {NAMESPACE, SECRET} from '../../../src/operator/kinds/kinds.ts';
+import {NAMESPACE, SECRET, type Secret} from '../../../src/operator/kinds/kinds.ts';
 import {type DeepReadonly, type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import * as objects from '../../support/objects.ts';
@@ -47,15 +46,15 @@ export class KeyTenant {
     await this.#seen(API_KEY, await this.world.client.apply(API_KEY, apiKey));
   }
 
-  async applySecret(data: Record<string, string>, metadata: Partial<KeySecret['metadata']> = {}): Promise<void> {
+  async applySecret(data: Record<string, string>, metadata: Partial<Secret['metadata']> = {}): Promise<void> {
     const encoded = Object.entries(data).map(([name, text]) => [name, Buffer.from(text).toString('base64')]);
-    const secret: KeySecret = {
+    const secret: Secret = {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: {...metadata, name: SECRET_NAME, namespace: this.namespace},
       data: Object.fromEntries(encoded),
     };
-    await this.#seen(SECRET, await this.world.client.apply<KeySecret>(SECRET, secret));
+    await this.#seen(SECRET, await this.world.client.apply(SECRET, secret));
   }
 
   /** Requests a new key. */
@@ -103,7 +102,7 @@ export class KeyTenant {
     return this.world.apiKeys.get(`${this.namespace}/${NAME}`);
   }
 
-  secret(): DeepReadonly<KeySecret> | undefined {
+  secret(): DeepReadonly<Secret> | undefined {
     return this.world.secrets.get(`${this.namespace}/${SECRET_NAME}`);
   }
 

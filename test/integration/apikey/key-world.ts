@@ -10,8 +10,7 @@ import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {API_KEY, type APIKey, KEY_CLAIM, type KeyClaim} from '../../../src/apikey/apikey.ts';
 import {type KeyAuthenticator, watchKeys} from '../../../src/apikey/watched-keys.ts';
-import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
-import {SECRET} from '../../../src/operator/kinds/kinds.ts';
+import {SECRET, type Secret} from '../../../src/operator/kinds/kinds.ts';
 import {Reflector} from '../../../src/runtime/cache/reflector.ts';
 import type {ReadonlyStore, Store} from '../../../src/runtime/cache/store.ts';
 import type {WriteRecord} from '../../../src/runtime/kube/calls.ts';
@@ -40,7 +39,7 @@ export interface KeyWorld {
   readonly messagesClient: KubeClient;
   /** All APIKeys, as an administrator sees them. */
   readonly apiKeys: ReadonlyStore<APIKey>;
-  readonly secrets: ReadonlyStore<KeySecret>;
+  readonly secrets: ReadonlyStore<Secret>;
   /** Keyed by the hash of the key. */
   readonly keyClaims: ReadonlyStore<KeyClaim>;
   /** Waits until these two show a write. */
@@ -84,7 +83,7 @@ export async function startKeyWorld(): Promise<KeyWorld> {
   const common = {clock: systemClock, logger: pino({level: 'silent'}), registry: new Registry()};
   const backoff = {initialMs: 100, maxMs: 1_000, factor: 2, jitter: 0};
   const apiKeys = new Reflector<APIKey>({client, resource: API_KEY, backoff, ...common});
-  const secrets = new Reflector<KeySecret>({client, resource: SECRET, backoff, ...common});
+  const secrets = new Reflector<Secret>({client, resource: SECRET, backoff, ...common});
   const keyClaims = new Reflector<KeyClaim>({client, resource: KEY_CLAIM, backoff, ...common});
   running.push(apiKeys.run(end.signal), secrets.run(end.signal), keyClaims.run(end.signal));
   const authenticatorWith = async (graceMs: number) => {

@@ -1,7 +1,6 @@
 /** After all previous tests, no key is anywhere except in its Secret. */
 import {expect, test} from 'vitest';
-import type {KeySecret} from '../../../src/operator/apikey/secret.ts';
-import {SECRET} from '../../../src/operator/kinds/kinds.ts';
+import {SECRET, type Secret} from '../../../src/operator/kinds/kinds.ts';
 import type {KeyWorld} from './key-world.ts';
 
 /** A key, or the base64 of its beginning. */
@@ -9,8 +8,8 @@ const KEY = /npk_[0-9A-Za-z]{36}|bnBrX[0-9A-Za-z+/]{40}/g;
 
 export function secrecySuite(world: () => KeyWorld): void {
   test('what is looked for would be found', async () => {
-    const secrets: KeySecret[] = [];
-    for await (const {items} of world().client.list<KeySecret>(SECRET)) secrets.push(...items);
+    const secrets: Secret[] = [];
+    for await (const {items} of world().client.list(SECRET)) secrets.push(...items);
     const text = JSON.stringify(secrets);
     expect(text.match(KEY)?.length).toBeGreaterThan(10);
     expect(Buffer.from(text.match(KEY)?.[0] ?? '', 'base64').toString()).toMatch(/^npk_/);

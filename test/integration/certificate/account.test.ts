@@ -7,7 +7,7 @@ import {afterAll, beforeAll, expect, test} from 'vitest';
 import {AcmeClient} from '../../../src/acme/client.ts';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ACME_ISSUER, CERTIFICATE_REQUEST, SECRET} from '../../../src/operator/kinds/kinds.ts';
-import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
+import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
@@ -156,10 +156,7 @@ test('after the platform has lost its key and begins with another account, hosts
 }, 120_000);
 
 test('an account that was deactivated is reported, and hosts get their certificates by the next one', async () => {
-  const secret = await world.client.get(
-    SECRET as ResourceType<KubeObject & {data?: Record<string, string>}>,
-    ACCOUNT_KEY,
-  );
+  const secret = await world.client.get(SECRET, ACCOUNT_KEY);
   const key = createPrivateKey(Buffer.from(secret?.data?.['account.key'] ?? '', 'base64'));
   const {directory, trust: caBundle} = world.proxy;
   const client = new AcmeClient({directory, caBundle, key, timeoutMs: 10_000, userAgent: 'nameplate-test'});

@@ -4,8 +4,7 @@
  */
 import {mkdir, rename, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
-import {ACME_ISSUER, type ACMEIssuer} from '../../../src/operator/kinds/kinds.ts';
-import {type KubeObject, resourceType} from '../../../src/runtime/kube/object.ts';
+import {ACME_ISSUER, type ACMEIssuer, CONFIG_MAP} from '../../../src/operator/kinds/kinds.ts';
 import {type Child, startChild} from '../../cluster/children.ts';
 import {freePorts} from '../../cluster/free-ports.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
@@ -23,7 +22,6 @@ import {
 } from '../operator/operator-world.ts';
 
 export const RESPONDER = join(import.meta.dirname, '../../../src/bin/challenges.ts');
-export const CONFIG_MAP = resourceType<KubeObject & {data?: Record<string, string>}>('v1', 'ConfigMap', 'configmaps');
 export const ISSUER_NAME = 'pebble';
 
 export interface CaWorld extends OperatorWorld {
@@ -119,7 +117,7 @@ export async function startCaWorld(
 async function history(world: OperatorWorld, file: string): Promise<void> {
   await world.history.follow(CONFIG_MAP);
   world.history.subscribe(CONFIG_MAP, ({object}) => {
-    const {metadata, data} = object as KubeObject & {data?: Record<string, string>};
+    const {metadata, data} = object;
     if (metadata.namespace !== RELEASE.namespace || metadata.name !== `${RELEASE.name}-challenges`) return;
     void writeFile(`${file}.new`, data?.thumbprint ?? '').then(() => rename(`${file}.new`, file));
   });

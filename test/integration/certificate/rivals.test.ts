@@ -7,7 +7,6 @@ import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
 import {AcmeClient} from '../../../src/acme/client.ts';
 import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import * as kinds from '../../../src/operator/kinds/kinds.ts';
-import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {type CaResource, refusal} from '../../support/ca-proxy.ts';
 import {RELEASE} from '../../support/install.ts';
@@ -57,7 +56,7 @@ function accepted(): number {
 /** What the CA says of an authorization, to the platform's account. */
 async function statusOf(authorization: string): Promise<string> {
   const secret = await world.client.get(kinds.SECRET, {namespace: RELEASE.namespace, name: 'nameplate-acme-account'});
-  const {'account.key': pem = ''} = (secret as KubeObject & {data?: Record<string, string>}).data ?? {};
+  const {'account.key': pem = ''} = secret?.data ?? {};
   const client = new AcmeClient({
     ...{directory: world.proxy.directory, caBundle: world.proxy.trust, timeoutMs: 10_000, userAgent: 'nameplate-test'},
     key: createPrivateKey(Buffer.from(pem, 'base64')),

@@ -6,8 +6,7 @@ import {rename, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
-import {ACME_ISSUER, SECRET} from '../../../src/operator/kinds/kinds.ts';
-import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
+import {ACME_ISSUER, CONFIG_MAP, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import {startChild} from '../../cluster/children.ts';
 import {freePorts} from '../../cluster/free-ports.ts';
 import {until} from '../../cluster/wait.ts';
@@ -16,11 +15,10 @@ import {RELEASE} from '../../support/install.ts';
 import {spawnOperator} from '../../support/operator-process.ts';
 import {startStepCa} from '../acme/step-ca.ts';
 import {newLiveTenant} from '../operator/domain-tenant.ts';
-import {type CaWorld, CONFIG_MAP, ISSUER_NAME, RESPONDER, startCaWorld} from './ca-world.ts';
+import {type CaWorld, ISSUER_NAME, RESPONDER, startCaWorld} from './ca-world.ts';
 import {ordersFor, waitingTenant} from './orders.ts';
 
 const CONFIG_MAP_KEY = `${RELEASE.namespace}/${RELEASE.name}-challenges`;
-const KEY_SECRET = SECRET as ResourceType<KubeObject & {data?: Record<string, string>}>;
 const LATER = refusal(503, 'serverInternal', 'later', {'retry-after': '1'});
 
 let world: CaWorld;
@@ -84,7 +82,7 @@ async function changed(): Promise<void> {
 }
 
 async function keyIn(n: number): Promise<Record<string, string> | undefined> {
-  return (await world.client.get(KEY_SECRET, {namespace: RELEASE.namespace, name: nameOf(n)}))?.data;
+  return (await world.client.get(SECRET, {namespace: RELEASE.namespace, name: nameOf(n)}))?.data;
 }
 
 test('orders in progress wait until the CA has validated what was accepted, and are continued with the new key, even after a crash', async () => {
@@ -249,7 +247,7 @@ test('a configuration that no longer names the key of the account creates neithe
     expect(accountURI).toBe(account);
   }
   expect(seen('newAccount', from)).toEqual([]);
-  expect(await world.client.get(KEY_SECRET, {namespace: RELEASE.namespace, name: 'not-yet'})).toBeUndefined();
+  expect(await world.client.get(SECRET, {namespace: RELEASE.namespace, name: 'not-yet'})).toBeUndefined();
   await world.operator().stop();
   current -= 1;
   await start([current + 1]); // the change is taken back

@@ -5,6 +5,7 @@ import {ANNOTATION} from '../../../src/api/names.ts';
 import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import {LEASE} from '../../../src/runtime/kube/leader-election.ts';
+import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import {RELEASE} from '../../support/install.ts';
 import type {OperatorProcess} from '../../support/operator-process.ts';
@@ -232,8 +233,8 @@ export function disturbanceSuite(world: () => OperatorWorld): void {
 /** Deletes status and claims, as if they were missing after a restore. Returns the last resourceVersion before that. */
 async function wipe(tenant: DomainTenant, hosts: readonly string[]): Promise<number> {
   const {client, history} = tenant.world;
-  const all = [kinds.INGRESS, kinds.DOMAIN, kinds.CERTIFICATE, kinds.SECRET].flatMap(kind => history.versions(kind));
-  const last = Math.max(...all.map(({at}) => at));
+  const all: ResourceType[] = [kinds.INGRESS, kinds.DOMAIN, kinds.CERTIFICATE, kinds.SECRET];
+  const last = Math.max(...all.flatMap(kind => history.versions(kind)).map(({at}) => at));
   for (const name of hosts) {
     await client.patch(kinds.DOMAIN, {namespace: tenant.namespace, name}, {status: null}, {subresource: 'status'});
     await client.delete(kinds.DOMAIN_CLAIM, {name});

@@ -178,9 +178,8 @@ export class DomainTenant {
     // Other Secrets that begin with the name hold a private key while cert-manager issues.
     const isOurs = ({key, resource}: Version) =>
       resource === kinds.SECRET ? key === `${this.namespace}/${name}` : key.startsWith(`${this.namespace}/${name}`);
-    const ours = [kinds.INGRESS, MIDDLEWARE, kinds.CERTIFICATE, kinds.SECRET].flatMap(resource =>
-      history.versions(resource).filter(isOurs),
-    );
+    const all: ResourceType[] = [kinds.INGRESS, MIDDLEWARE, kinds.CERTIFICATE, kinds.SECRET];
+    const ours = all.flatMap(resource => history.versions(resource).filter(isOurs));
     return [...ours, ...history.versions(kinds.DOMAIN_CLAIM, host)].sort((a, b) => a.at - b.at);
   }
 
