@@ -6,7 +6,7 @@ import {
   changesAtMs,
   datesOf,
   failedInFuture,
-  freshAttemptStatus,
+  freshAttempt,
   heldCertificate,
   pausedUntilMs,
 } from './certificate.ts';
@@ -164,5 +164,5 @@ test('a failure that a wrong clock recorded for next year delays nothing', () =>
   expect(pausedUntilMs([future, isoIn(-HOUR_MS / 2)], NOW_MS)).toBe(NOW_MS + HOUR_MS / 2);
   const failed = certificate('False', 'no', future);
   expect(failedInFuture(failed, NOW_MS)).toBe(true);
-  expect(freshAttemptStatus(failed, NOW_MS).conditions[0]?.lastTransitionTime).toBe(FAILED_AT);
+  expect(freshAttempt(failed, NOW_MS).status.conditions[0]?.lastTransitionTime).toBe(FAILED_AT);
 });

@@ -239,23 +239,20 @@ export function pausedUntilMs(failures: readonly string[], nowMs: number): numbe
 }
 
 /**
- * The status that `cmctl renew` writes: cert-manager starts a new attempt, regardless of its own backoff. It attributes
+ * The status that `cmctl renew` applies: cert-manager starts a new attempt, regardless of its own backoff. It attributes
  * a failure in the same second to the new attempt, so the attempt begins at the next second at the earliest.
  */
-export function freshAttemptStatus(certificate: DeepReadonly<Certificate>, nowMs: number) {
-  const {lastFailureTime} = certificate.status ?? {};
-  const failedMs = Date.parse(lastFailureTime ?? '');
+export function freshAttempt({apiVersion, kind, metadata, status}: DeepReadonly<Certificate>, nowMs: number) {
+  const {name, namespace = '', resourceVersion = '', generation} = metadata;
+  const failedMs = Date.parse(status?.lastFailureTime ?? '');
   const startMs = isBelievable(failedMs, nowMs) ? Math.max(nowMs, failedMs + 1000) : nowMs;
-  return {
-    conditions: [
-      {
-        type: 'Issuing',
-        status: 'True',
-        reason: 'ManuallyTriggered',
-        message: 'A verify request started a new attempt',
-        lastTransitionTime: timestamp(startMs),
-        ...(certificate.metadata.generation !== undefined && {observedGeneration: certificate.metadata.generation}),
-      },
-    ],
+  const issuing = {
+    type: 'Issuing',
+    status: 'True',
+    reason: 'ManuallyTriggered',
+    message: 'A verify request started a new attempt',
+    lastTransitionTime: timestamp(startMs),
+    ...(generation !== undefined && {observedGeneration: generation}),
   };
+  return {apiVersion, kind, metadata: {name, namespace, resourceVersion}, status: {conditions: [issuing]}};
 }

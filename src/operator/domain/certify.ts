@@ -9,7 +9,7 @@ import {
   attemptOf,
   buildCertificate,
   failedInFuture,
-  freshAttemptStatus,
+  freshAttempt,
   type HeldCertificate,
   nextAttemptMs,
   sentence,
@@ -223,14 +223,7 @@ async function startFreshAttempt(
     return;
   }
   const {clock, client, signal} = context;
-  const {apiVersion, kind, metadata} = certificate;
-  const status = freshAttemptStatus(certificate, clock.now());
-  const {name, namespace = '', resourceVersion = ''} = metadata;
-  await client.applyStatus(
-    CERTIFICATE,
-    {apiVersion, kind, metadata: {name, namespace, resourceVersion}, status},
-    {signal},
-  );
+  await client.applyStatus(CERTIFICATE, freshAttempt(certificate, clock.now()), {signal});
 }
 
 function misnamed(view: CertifiedView, names: string): NextCertificate {

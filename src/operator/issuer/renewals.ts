@@ -11,7 +11,7 @@ import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {TtlCache} from '../../time/ttl-cache.ts';
-import {freshAttemptStatus} from '../certificate/certificate.ts';
+import {freshAttempt} from '../certificate/certificate.ts';
 import {isOfHolder} from '../claim/order-records.ts';
 import {acmeIssuerOf} from '../kinds/issuers.ts';
 import {CERTIFICATE, type DomainClaim} from '../kinds/kinds.ts';
@@ -62,14 +62,7 @@ export function reconcileRenewal(operator: IssuerOperator): Reconcile {
     }
     earlyRenewals.add(key);
     if (findCondition(certificate.status?.conditions, 'Issuing')?.status === 'True') return done();
-    const {apiVersion, kind, metadata} = certificate;
-    const {name, namespace = '', resourceVersion = ''} = metadata;
-    const status = freshAttemptStatus(certificate, clock.now());
-    await client.applyStatus(
-      CERTIFICATE,
-      {apiVersion, kind, metadata: {name, namespace, resourceVersion}, status},
-      {signal},
-    );
+    await client.applyStatus(CERTIFICATE, freshAttempt(certificate, clock.now()), {signal});
     return after(POLL_MS);
   };
 }
