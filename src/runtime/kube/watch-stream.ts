@@ -2,15 +2,6 @@ import type {WatchEvent} from './calls.ts';
 import {ApiError, type ApiStatus} from './errors.ts';
 import type {KubeObject} from './object.ts';
 
-/** The stream ended inside a line, so the connection was cut, even if it seemed to end normally. */
-export class TruncatedStreamError extends Error {
-  override readonly name = 'TruncatedStreamError';
-
-  constructor(length: number) {
-    super(`the stream ended inside a line, after ${length} characters of it`);
-  }
-}
-
 const LINE_FEED = 0x0a;
 
 /** Splits a stream of UTF-8 into lines without the line feed. Skips empty lines. */
@@ -30,10 +21,10 @@ export class LineSplitter {
     if (start < chunk.length) this.#pending.push(chunk.subarray(start));
   }
 
-  /** Call this at the end of the stream. Throws `TruncatedStreamError` inside a line. */
+  /** Call this at the end of the stream. Throws inside a line: the connection was cut, even if it seemed to end. */
   end(): void {
     const {length} = this.#takePending();
-    if (length > 0) throw new TruncatedStreamError(length);
+    if (length > 0) throw new Error(`the stream ended inside a line, after ${length} characters of it`);
   }
 
   #takePending(): string {
