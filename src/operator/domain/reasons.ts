@@ -4,18 +4,6 @@
  */
 import {NO_BACKEND_REASONS} from '../edge/backend.ts';
 
-export type DomainConditionType =
-  | 'Accepted'
-  | 'DNSVerified'
-  | 'Claimed'
-  | 'CAAAllowed'
-  | 'CertificateReady'
-  | 'Routed'
-  | 'Probed'
-  | 'Ready'
-  | 'Reconciling'
-  | 'Stalled';
-
 /** The closed set of reasons of each condition, the good one first; docs/conditions.md explains each of them. */
 export const DOMAIN_REASONS = {
   Accepted: [
@@ -96,6 +84,9 @@ export const DOMAIN_REASONS = {
     'Waiting',
   ],
 } as const;
+
+/** Its steps, and what they come to. */
+export type DomainConditionType = keyof typeof DOMAIN_REASONS | 'Ready' | 'Reconciling' | 'Stalled';
 
 type Reason<Type extends keyof typeof DOMAIN_REASONS> = (typeof DOMAIN_REASONS)[Type][number];
 
