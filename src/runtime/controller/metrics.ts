@@ -1,5 +1,5 @@
 import type {Counter, Gauge, Histogram, Registry} from 'prom-client';
-import {metricsIn} from '../../operations/metrics.ts';
+import {metricsIn, perRegistry} from '../../operations/metrics.ts';
 import {CpuShares} from './cpu-shares.ts';
 
 /** The names are those of controller-runtime and client-go, which dashboards know. */
@@ -30,14 +30,8 @@ interface ControllerLoad {
 type QueueLabel = 'name' | 'controller';
 export const queueLabels = (name: string) => ({name, controller: name});
 
-const metricsOf = new WeakMap<Registry, ControllerMetrics>();
-
 /** One set per registry. The first call creates it. */
-export function controllerMetrics(registry: Registry): ControllerMetrics {
-  const metrics = metricsOf.get(registry) ?? createControllerMetrics(registry);
-  metricsOf.set(registry, metrics);
-  return metrics;
-}
+export const controllerMetrics = perRegistry(createControllerMetrics);
 
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 

@@ -1,5 +1,5 @@
 import type {Counter, Gauge, Histogram, Registry} from 'prom-client';
-import {metricsIn} from '../../operations/metrics.ts';
+import {metricsIn, perRegistry} from '../../operations/metrics.ts';
 
 /** The names are those of client-go and controller-runtime, which dashboards know, if they have such a metric. */
 export interface KubeMetrics {
@@ -14,14 +14,8 @@ export interface KubeMetrics {
   readonly events: Counter<'result'>;
 }
 
-const metricsOf = new WeakMap<Registry, KubeMetrics>();
-
 /** One set per registry. The first call creates it. */
-export function kubeMetrics(registry: Registry): KubeMetrics {
-  const metrics = metricsOf.get(registry) ?? createKubeMetrics(registry);
-  metricsOf.set(registry, metrics);
-  return metrics;
-}
+export const kubeMetrics = perRegistry(createKubeMetrics);
 
 function createKubeMetrics(registry: Registry): KubeMetrics {
   const {counter, gauge, histogram, readings} = metricsIn(registry);
