@@ -3,8 +3,6 @@ import {conditionBuilders, counted, type DecidedCondition, IN_NAMESPACE} from '.
 import {ANNOTATION} from '../../api/names.ts';
 import {explainRefusal, explainRetrying} from '../kinds/steps.ts';
 
-type ApiKeyConditionType = 'Active' | 'Ready' | 'Reconciling' | 'Stalled';
-
 /** The closed set of reasons of each condition, the good ones first; docs/conditions.md explains each of them. */
 export const API_KEY_REASONS = {
   Active: ['Active', 'Rotating', 'Revoked', 'Expired', 'NotIssued'],
@@ -24,10 +22,10 @@ export const API_KEY_REASONS = {
 
 type Reason<Type extends keyof typeof API_KEY_REASONS> = (typeof API_KEY_REASONS)[Type][number];
 
-export type ApiKeyCondition = DecidedCondition<ApiKeyConditionType>;
+export type ApiKeyCondition = DecidedCondition<keyof typeof API_KEY_REASONS>;
 
 /** Only a person can fix these: the APIKey is Stalled immediately. */
-const STALLED: ReadonlySet<string> = new Set<Reason<'Ready'>>([
+export const STALLED: ReadonlySet<string> = new Set<Reason<'Ready'>>([
   'SecretConflict',
   'SecretInvalid',
   'KeyInUse',
@@ -94,13 +92,4 @@ export const KeyReady = {
 
 function kept(works: boolean): string {
   return works ? ' Until then, the current key works.' : '';
-}
-
-/**
- * https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once everything is
- * done.
- */
-export function progressOfKey({status, reason, message}: ApiKeyCondition): ApiKeyCondition[] {
-  if (status === 'True' && reason !== 'Refused' && reason !== 'Paused') return [];
-  return [{type: STALLED.has(reason) ? 'Stalled' : 'Reconciling', status: 'True', reason, message}];
 }

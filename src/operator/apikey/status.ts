@@ -3,7 +3,8 @@ import {settleConditions} from '../../api/conditions.ts';
 import type {APIKeyStatus} from '../../api/generated/apikey.ts';
 import {type APIKey, endOf} from '../../apikey/apikey.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
-import {Active, type ApiKeyCondition, KeyReady, progressOfKey} from './conditions.ts';
+import {progressOfReady} from '../kinds/steps.ts';
+import {Active, type ApiKeyCondition, KeyReady, STALLED} from './conditions.ts';
 import type {Issue} from './issue.ts';
 import {type IssuedKey, secretNameOf} from './secret.ts';
 
@@ -22,7 +23,8 @@ export function apiKeyStatus(apiKey: DeepReadonly<APIKey>, facts: ApiKeyFacts): 
   const held = key && facts.held.has(key.sha256) ? key : undefined;
   const previous = held?.previous && facts.held.has(held.previous.sha256) ? held.previous : undefined;
   const ready = readyOf(apiKey, issue, held, nowMs);
-  const conditions = [activeOf(apiKey, ready, previous?.validUntil, nowMs), ready, ...progressOfKey(ready)];
+  const progress = progressOfReady(ready, STALLED.has(ready.reason));
+  const conditions = [activeOf(apiKey, ready, previous?.validUntil, nowMs), ready, ...progress];
   const handled = key?.handledRequest ?? apiKey.status?.lastHandledRotateRequest;
   return {
     observedGeneration: generation,

@@ -110,3 +110,12 @@ export function explainPause(what: string): string {
 function trimmed(message: string): string {
   return message.replace(/[.\s]+$/, '');
 }
+
+/**
+ * https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: Reconciling and Stalled, both absent
+ * once everything is done. `isStalled`: only a person can change what Ready says.
+ */
+export function progressOfReady({status, reason, message}: DecidedCondition, isStalled: boolean): DecidedCondition[] {
+  if (status === 'True' && reason !== 'Refused' && reason !== 'Paused') return [];
+  return [{type: isStalled ? 'Stalled' : 'Reconciling', status: 'True', reason, message}];
+}

@@ -3,8 +3,6 @@ import {conditionBuilders, counted, type DecidedCondition, IN_NAMESPACE} from '.
 import {NO_BACKEND_REASONS} from '../edge/backend.ts';
 import {explainRefusal} from '../kinds/steps.ts';
 
-type Type = keyof typeof PROJECT_REASONS | 'Reconciling' | 'Stalled';
-
 /** The closed set of reasons of each condition, the good one first; docs/conditions.md explains each of them. */
 export const PROJECT_REASONS = {
   Ready: [
@@ -108,16 +106,6 @@ export const DomainsReady = {
   refused: (host: string, message: string, allLive: boolean) =>
     domainsReady(allLive ? 'True' : 'False', 'Refused', explainRefusal(`Domain ${host}`, message)),
 } as const;
-
-/**
- * https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md: both are absent once everything is
- * done.
- */
-export function progressOfProject({status, reason, message}: DecidedCondition): DecidedCondition<Type>[] {
-  if (status === 'True' && reason !== 'Refused' && reason !== 'Paused') return [];
-  // Only a person can make room in the plan.
-  return [{type: reason === 'PlanLimitReached' ? 'Stalled' : 'Reconciling', status: 'True', reason, message}];
-}
 
 function list(hosts: readonly string[]): string {
   const shown = hosts.slice(0, 5).join(', ');

@@ -4,7 +4,8 @@ import type {ProjectStatus} from '../../api/generated/project.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Domain, Project} from '../kinds/kinds.ts';
 import {isManaged, type ListedHost, listedHosts} from '../kinds/project-hosts.ts';
-import {Deployed, DomainsReady, progressOfProject} from './conditions.ts';
+import {progressOfReady} from '../kinds/steps.ts';
+import {Deployed, DomainsReady} from './conditions.ts';
 import type {FirstDeploy} from './first-deploy.ts';
 
 interface ProjectFacts {
@@ -25,7 +26,7 @@ export function projectStatus(project: DeepReadonly<Project>, facts: ProjectFact
     ready,
     deployedOf(project, deploy, isBeyondPlan),
     isBeyondPlan && hosts.length > 0 ? DomainsReady.planLimitReached() : summarizeDomains(project, hosts, facts),
-    ...progressOfProject(ready),
+    ...progressOfReady(ready, isBeyondPlan),
   ];
   const main = project.spec.domains?.primary;
   const isMainLive = main !== undefined && isReady(ours(project, domainOf(main)));

@@ -9,11 +9,12 @@ import {
   settleConditions,
 } from '../../../src/api/conditions.ts';
 import {API_VERSION} from '../../../src/api/names.ts';
-import {API_KEY_REASONS, progressOfKey} from '../../../src/operator/apikey/conditions.ts';
+import {API_KEY_REASONS, STALLED} from '../../../src/operator/apikey/conditions.ts';
 import type {DomainCondition} from '../../../src/operator/domain/conditions.ts';
 import {DOMAIN_REASONS} from '../../../src/operator/domain/reasons.ts';
 import {progressOf, readyOf, stateOf} from '../../../src/operator/domain/summary.ts';
-import {PROJECT_REASONS, progressOfProject} from '../../../src/operator/project/conditions.ts';
+import {progressOfReady} from '../../../src/operator/kinds/steps.ts';
+import {PROJECT_REASONS} from '../../../src/operator/project/conditions.ts';
 import {type Dumped, readObjects, STATES_FILE} from './dumped.ts';
 
 type Health = 'Healthy' | 'Progressing' | 'Suspended' | 'Degraded';
@@ -197,7 +198,8 @@ const projectRows: readonly (readonly ['True' | 'False', readonly Reason<'Projec
 function projectStates(): Row[] {
   const {Ready, Deployed, DomainsReady} = conditionBuilders(PROJECT_REASONS);
   const of = (name: string, ready: DecidedCondition, deployed: DecidedCondition, domains: DecidedCondition) => {
-    const conditions = settled([ready, deployed, domains, ...progressOfProject(ready)]);
+    const progress = progressOfReady(ready, ready.reason === 'PlanLimitReached');
+    const conditions = settled([ready, deployed, domains, ...progress]);
     const object = objectOf('Project', {observedGeneration: GENERATION, conditions});
     return {name: `Project ${name}`, object};
   };
@@ -267,7 +269,7 @@ function keyStates(): Row[] {
     const works = activeReason === 'Active' || activeReason === 'Rotating';
     const ready = Ready(status, reason, `${reason}.`);
     const active = Active(works ? 'True' : 'False', activeReason, `${activeReason}.`);
-    const conditions = settled([active, ready, ...progressOfKey(ready)]);
+    const conditions = settled([active, ready, ...progressOfReady(ready, STALLED.has(ready.reason))]);
     const object = objectOf('APIKey', {observedGeneration: GENERATION, conditions});
     const shows = [active, ready].map(({type, status, reason}) => `${type} ${status} ${reason}`);
     return {name: `APIKey ${activeReason} ${status} ${reason}`, shows, object, argo, kstatus};

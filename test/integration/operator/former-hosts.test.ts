@@ -4,6 +4,7 @@ import {createServer, type Server} from 'node:tls';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {routeName} from '../../../src/operator/kinds/derived-names.ts';
 import {CERTIFICATE, INGRESS, PROJECT, SECRET} from '../../../src/operator/kinds/kinds.ts';
+import type {ResourceType} from '../../../src/runtime/kube/object.ts';
 import {BASE_DOMAIN} from '../../cluster/state.ts';
 import {selfSigned} from '../../support/self-signed.ts';
 import {issue, prepareForHand} from './by-hand.ts';
@@ -44,7 +45,7 @@ async function publishedWithCertificate(name: string): Promise<{tenant: DomainTe
 
 /** The kinds of the host's objects. */
 function left(tenant: DomainTenant, host: string): string[] {
-  const kinds = [INGRESS, CERTIFICATE, SECRET];
+  const kinds: ResourceType[] = [INGRESS, CERTIFICATE, SECRET];
   return kinds.filter(kind => tenant.get(kind, routeName(tenant.namespace, host))).map(({kind}) => kind);
 }
 
