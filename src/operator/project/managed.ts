@@ -9,6 +9,7 @@ import {identify} from '../../runtime/apply/corrections.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, objectKey, ownerOf} from '../../runtime/kube/object.ts';
+import {deleteAsRead} from '../caches/fresh.ts';
 import {listing} from '../caches/listing.ts';
 import {isPausedHost} from '../caches/paused.ts';
 import {isTerminating} from '../caches/stores.ts';
@@ -62,18 +63,13 @@ export function reconcileManagedDomain(operator: ProjectOperator): Reconcile {
  * Marks the Domain and deletes it at the version that has the mark. A leader that decides otherwise removes the mark,
  * so a deletion that a former leader sent before fails.
  */
-async function remove(
-  {client, signal, clock, corrections}: ProjectContext,
-  domain: DeepReadonly<Domain>,
-): Promise<void> {
-  const {uid, resourceVersion, annotations} = domain.metadata;
-  const key = objectKey(domain);
+async function remove(context: ProjectContext, domain: DeepReadonly<Domain>): Promise<void> {
+  const {client, signal, clock} = context;
+  const {resourceVersion, annotations} = domain.metadata;
   const mark = {metadata: {resourceVersion, annotations: {[ANNOTATION.removingSince]: timestamp(clock.now())}}};
-  const marked = annotations?.[ANNOTATION.removingSince] ? domain : await client.patch(DOMAIN, key, mark, {signal});
-  const version = marked.metadata.resourceVersion;
-  const preconditions = {...(uid && {uid}), ...(version && {resourceVersion: version})};
-  await client.delete(DOMAIN, key, {preconditions, signal});
-  corrections.forget(identify(DOMAIN, domain));
+  const isMarked = annotations?.[ANNOTATION.removingSince];
+  const marked = isMarked ? domain : await client.patch(DOMAIN, objectKey(domain), mark, {signal});
+  await deleteAsRead(context, DOMAIN, marked);
 }
 
 function newDomain(namespace: string, desired: DesiredDomain): DeepReadonly<Domain> {
