@@ -14,8 +14,8 @@ import type {CachedProject, Domain, DomainClaim} from '../kinds/kinds.ts';
 import {accountIn, INDEX, type Stores} from './stores.ts';
 
 /**
- * How many times as long as its pass took an account rests: so it takes at most a hundredth of a core for each kind, and
- * all accounts together take at most a tenth, however many are beyond their plans.
+ * After a pass, an account rests this many times as long as the pass took: so it takes at most a hundredth of a core for
+ * each kind, and all accounts together take at most a tenth, however many are beyond their plans.
  */
 const REST = 100;
 const REST_PER_ACCOUNT = 10;

@@ -67,7 +67,7 @@ export async function publishRoute(context: EdgeContext, route: HostRoute): Prom
       return {kind: 'waiting', on: `${intent.kind} ${intent.metadata.name}`, ...contestOf(context, [intent])};
     }
     const leftMs = settlesInMs(context, routeKey, wanted, object);
-    // With another Service, the route still does what is wanted of it; otherwise, it does not yet.
+    // While only a new Service is awaited, the current route is right; otherwise, it is not yet the wanted one.
     if (leftMs > 0 && resource !== SERVICE) {
       return {kind: 'waiting', on: `the edge to read ${object.kind} ${object.metadata.name}`};
     }

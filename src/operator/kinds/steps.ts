@@ -9,7 +9,7 @@ import {after, done, type Outcome, retry} from '../../runtime/controller/outcome
 import {classifyFailure} from '../../runtime/kube/errors.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 
-/** However many times have passed already. */
+/** The shortest pause, even if some of the times are already past. */
 const SHORTEST_MS = 1000;
 
 /** The first of some times; undefined if there is none. */
