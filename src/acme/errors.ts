@@ -30,6 +30,11 @@ export class AcmeError extends Error {
   get isOutage(): boolean {
     return this.status >= 500 && this.problem.type !== 'rateLimited';
   }
+
+  /** Whether the CA has judged the request. Neither an outage nor a limit says anything about it. */
+  get isVerdict(): boolean {
+    return !this.isOutage && this.problem.type !== 'rateLimited';
+  }
 }
 
 /** The CA gave no answer that can be used. It may have done what it was asked to do. */

@@ -46,7 +46,7 @@ async function deactivate(
     if (url !== undefined) await client.deactivateAuthorization(uri, url, signal);
   } catch (error) {
     // The CA no longer knows it, or it is no longer valid: there is nothing to deactivate.
-    const isFinal = error instanceof AcmeError && !error.isOutage && error.problem.type !== 'rateLimited';
+    const isFinal = error instanceof AcmeError && error.isVerdict;
     if (!isFinal) throw error;
   }
 }

@@ -126,12 +126,12 @@ async function ensureAccount(
   }
 }
 
-/** Rejects if the CA refuses the account. An outage says nothing about it. */
+/** Rejects if the CA refuses the account. */
 async function confirmAccount(client: AcmeClient, signal: AbortSignal): Promise<void> {
   try {
     await client.createAccount({contact: [], onlyExisting: true}, signal);
   } catch (error) {
-    if (error instanceof CaUnreachable || (error instanceof AcmeError && error.isOutage)) return;
+    if (error instanceof CaUnreachable || (error instanceof AcmeError && !error.isVerdict)) return;
     throw error;
   }
 }

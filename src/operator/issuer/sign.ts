@@ -192,7 +192,7 @@ async function createOrder(
   try {
     return await account.client.createOrder(account.uri, wanted, context.signal);
   } catch (error) {
-    const isRefused = error instanceof AcmeError && !error.isOutage && error.problem.type !== 'rateLimited';
+    const isRefused = error instanceof AcmeError && error.isVerdict;
     if (!isRefused || wanted.replaces === undefined) throw error;
     const {replaces: _, ...plain} = wanted;
     return await account.client.createOrder(account.uri, plain, context.signal);

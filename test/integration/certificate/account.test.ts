@@ -9,9 +9,11 @@ import {findCondition} from '../../../src/api/conditions.ts';
 import {ACME_ISSUER, CERTIFICATE_REQUEST, SECRET} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
+import {refusal} from '../../support/ca-proxy.ts';
 import {RELEASE} from '../../support/install.ts';
 import {type DomainTenant, newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
 import {type CaWorld, ISSUER_NAME, startCaWorld} from './ca-world.ts';
+import {waitingTenant} from './orders.ts';
 
 const [KEY_ID, KEY] = ['kid-1', 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W'];
 const BINDING = {keyID: KEY_ID, keySecretRef: {name: 'ca-binding', key: 'hmac'}};
@@ -153,6 +155,25 @@ test('after the platform has lost its key and begins with another account, hosts
   await tenant.renew(host);
   await renewalOf(tenant, host, renewal => renewal !== before);
   expect(ordersFor(host).map(({payload}) => payload.replaces)).toEqual([undefined, before, undefined]);
+}, 120_000);
+
+test('a limit says nothing about an account in doubt: it stays', async () => {
+  const {tenant, host} = await waitingTenant(world, 'doubted');
+  const first = account();
+  const early = world.history.versions(ACME_ISSUER, ISSUER_NAME).length;
+  const answers = {
+    newOrder: [refusal(403, 'unauthorized', 'not now')],
+    newAccount: [refusal(429, 'rateLimited', 'too many requests')],
+  };
+  world.proxy.switches.fault = ({resource}) => answers[resource as keyof typeof answers]?.pop();
+  await tenant.createRecords(host);
+  await tenant.becomesLive(host);
+  delete world.proxy.switches.fault;
+  expect(answers).toEqual({newOrder: [], newAccount: []});
+  const since = world.history.versions(ACME_ISSUER, ISSUER_NAME).slice(early);
+  const reasons = since.map(({object}) => findCondition(object.status?.conditions, 'Ready')?.reason);
+  expect(reasons.filter(reason => reason !== 'AccountReady')).toEqual([]);
+  expect(account()).toBe(first);
 }, 120_000);
 
 test('an account that was deactivated is reported, and hosts get their certificates by the next one', async () => {
