@@ -12,20 +12,29 @@ import {
   freshAttempt,
   type HeldCertificate,
   nextAttemptMs,
+  pausedUntilMs,
   sentence,
 } from '../certificate/certificate.ts';
 import {type Issuance, lastOrderMs, lastProblem, retryDueMs, withoutDelay} from '../claim/order-records.ts';
+import {explainShortage, limitsOf} from '../claim/order-windows.ts';
 import {type Contest, contestOf} from '../edge/publish.ts';
 import {routeName} from '../kinds/derived-names.ts';
 import {acmeIssuerOf, acmeNotReady, issuerOf, keptIssuer, notReady} from '../kinds/issuers.ts';
 import {CERTIFICATE, type Certificate, DOMAIN_CLAIM} from '../kinds/kinds.ts';
 import {earliest} from '../kinds/steps.ts';
-import {awaitNextAttempt, awaitOrder} from './certificate-waits.ts';
 import type {ClaimResult} from './claim.ts';
 import {CertificateReady, type DomainCondition} from './conditions.ts';
 import type {HostContext, HostOperator} from './context.ts';
-import {type CertificateResult, heldBy, judgeHeld, type NextCertificate, nextOf, notBegun} from './held-certificate.ts';
-import type {HostView} from './host-view.ts';
+import {
+  type CertificateResult,
+  heldBy,
+  judgeHeld,
+  type NextCertificate,
+  nextOf,
+  notBegun,
+  reported,
+} from './held-certificate.ts';
+import {before, type HostView} from './host-view.ts';
 import type {Proof} from './verify.ts';
 
 /** The prerequisites of a certificate request, in order; the first one that is missing is named. */
@@ -41,7 +50,7 @@ export async function certify(context: HostContext, view: HostView, gate: Certif
   const blocker = firstBlocker(gate);
   const issuerRef = keptIssuer(context.config, certificate);
   const issuer = judgeIssuer(context, view, issuerRef);
-  const obstacle = obstacleOf(context, view, blocker, issuer);
+  const obstacle = obstacleOf(context, view, {...issuer, issuerRef, blocker});
   if (obstacle) return judgeHeld(view, held, obstacle);
   const contest = gate.claim.holds ? await ensureCertificate(context, view, issuerRef) : {};
   const next = certificate
@@ -54,8 +63,7 @@ export async function certify(context: HostContext, view: HostView, gate: Certif
 function obstacleOf(
   context: HostContext,
   view: HostView,
-  blocker: string | undefined,
-  {missing}: IssuerVerdict,
+  {issuerRef, missing, blocker}: Circumstances,
 ): NextCertificate | undefined {
   if (context.stores.certificates.state === 'missing') {
     return nextOf(CertificateReady.certManagerMissing());
@@ -63,7 +71,8 @@ function obstacleOf(
   if (view.certificate) return undefined;
   if (blocker) return nextOf(CertificateReady.waiting(blocker));
   if (missing) return nextOf(missing);
-  return view.secret ? undefined : awaitNextAttempt(view);
+  const keepsPause = acmeIssuerOf(issuerRef) !== undefined; // with the order that failed
+  return view.secret || keepsPause ? undefined : awaitNextAttempt(view);
 }
 
 /** Another program keeps changing the Certificate, which concerns a host that has a certificate, too. */
@@ -77,7 +86,7 @@ function withContest(result: CertificateResult, {contested, wakeAtMs}: Contest):
   };
 }
 
-interface FollowUp extends IssuerVerdict {
+interface Circumstances extends IssuerVerdict {
   readonly issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>;
   readonly blocker: string | undefined;
 }
@@ -89,7 +98,7 @@ async function followUp(
   context: HostContext,
   view: CertifiedView,
   held: HeldCertificate,
-  {issuerRef, missing, outage, blocker}: FollowUp,
+  {issuerRef, missing, outage, blocker}: Circumstances,
 ): Promise<NextCertificate | undefined> {
   const {certificate, nowMs} = view;
   const isInUse = held.kind === 'valid' && nowMs < held.overdueAtMs;
@@ -286,4 +295,56 @@ function running(operator: HostOperator, view: CertifiedView, attempt: Running):
       ? CertificateReady.secretLost(certificate.spec.secretName, progress)
       : CertificateReady.issuing(progress);
   }
+}
+
+/** Of cert-manager's issuers. Re-adding a host does not avoid the pause, because the claim remembers the failures. A verify request ends it. */
+function awaitNextAttempt({claim, nowMs, isRequested, again}: HostView): NextCertificate | undefined {
+  const {failures = [], accountSince = ''} = claim?.spec ?? {};
+  const own = failures.filter(time => time >= accountSince); // those of a former holder had their own cause
+  const untilMs = isRequested ? undefined : pausedUntilMs(own, nowMs);
+  if (untilMs === undefined) return undefined;
+  const why = 'the last attempts failed, before the host was removed and added again.';
+  const condition = CertificateReady.failed(why, timestamp(untilMs), again);
+  return nextOf(condition, {nextAttemptAtMs: untilMs, wakeAtMs: untilMs});
+}
+
+/** The time by which the orders are sure to be planned. */
+const PLAN_MS = 5_000;
+
+/** Reasons of a Domain for which an order may be waiting. */
+const SHOWS_ORDER: ReadonlySet<string> = new Set(['OrderBudget', 'RenewalFailing', 'Expired']);
+/** Of a Domain, and of a Project. */
+const QUEUED: ReadonlySet<string> = new Set(['OrderBudget', 'CertificateNotReady']);
+
+interface OrderSources extends Pick<HostOperator, 'orderSchedule'> {
+  readonly stores: {readonly acmeIssuers: Pick<HostOperator['stores']['acmeIssuers'], 'get'>};
+}
+
+/**
+ * A certificate that is requested, and whose order waits for the CA's budget. A Project reports no time: it has no field
+ * for it, and each estimate would be another message. `isAwaited`: the host needs the certificate.
+ */
+export function awaitOrder(
+  {orderSchedule, stores}: OrderSources,
+  view: HostView,
+  issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
+  isAwaited: boolean,
+): NextCertificate | undefined {
+  const {key, host, owner, nowMs} = view;
+  const issuer = stores.acmeIssuers.get(acmeIssuerOf(issuerRef) ?? '');
+  const planned = issuer && orderSchedule.get(issuer.metadata.name, key);
+  if (!issuer || planned === undefined || !isAwaited) return undefined;
+  const last = before(view, 'CertificateReady');
+  const shownMs = SHOWS_ORDER.has(last?.reason ?? '') ? Date.parse(reported(owner)?.nextAttemptAt ?? '') : Number.NaN;
+  if (planned === 'unknown') {
+    // After a restart, until the orders are planned again, the last condition remains.
+    if (!last || !QUEUED.has(last.reason)) return undefined;
+    const shown = Number.isNaN(shownMs) ? {} : {nextAttemptAtMs: shownMs};
+    return nextOf({...last, type: 'CertificateReady'}, {...shown, wakeAtMs: nowMs + PLAN_MS});
+  }
+  // Other orders come and go, and the plan shifts each time: a published time stays unless the order can be earlier.
+  const atMs = shownMs > nowMs ? Math.min(shownMs, planned.atMs) : planned.atMs;
+  const why = explainShortage(planned.shortage, host, limitsOf(issuer.spec));
+  const condition = CertificateReady.awaitsOrder(why, view.isDefault ? undefined : timestamp(atMs));
+  return nextOf(condition, {nextAttemptAtMs: atMs, wakeAtMs: atMs});
 }

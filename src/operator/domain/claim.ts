@@ -7,6 +7,7 @@ import {API_VERSION} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {ApiAccess} from '../caches/context.ts';
 import {isGone} from '../caches/fresh.ts';
+import {acmeIssuerOf} from '../kinds/issuers.ts';
 import {type Certificate, DOMAIN, DOMAIN_CLAIM, type DomainClaim} from '../kinds/kinds.ts';
 import {Claimed, type DomainCondition, type StepResult} from './conditions.ts';
 import type {DomainContext, DomainOperator} from './context.ts';
@@ -119,7 +120,10 @@ function refuseMove(
     : undefined;
 }
 
-/** Records failed certificate attempts on the claim, so that they survive a restart and re-adding the host. */
+/**
+ * Records failed attempts of cert-manager's issuers on the claim, so that they survive a restart and re-adding the host.
+ * Those of an ACMEIssuer are recorded with the order.
+ */
 async function recordFailure(
   {client, signal}: ApiAccess,
   {certificate}: DomainView,
@@ -135,7 +139,8 @@ function withFailure(
 ): DeepReadonly<DomainClaim['spec']> {
   const failedAt = certificate?.status?.lastFailureTime;
   const {failures = []} = spec;
-  if (!failedAt || failures.includes(failedAt)) return spec;
+  if (!certificate || !failedAt || failures.includes(failedAt)) return spec;
+  if (acmeIssuerOf(certificate.spec.issuerRef) !== undefined) return spec;
   return {...spec, failures: [...failures, failedAt].sort().slice(-MAX_FAILURES)};
 }
 

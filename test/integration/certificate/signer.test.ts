@@ -64,12 +64,34 @@ test('a failed validation leaves the request pending, is recorded with what the 
   expect(ordersFor(world, host)).toHaveLength(2);
 });
 
+// attack: ca-limits
+test('a host that is removed and added again waits for the same next attempt', async () => {
+  const {tenant, host} = await waitingTenant(world, 'readded');
+  failWith(host, {type: 'urn:ietf:params:acme:error:unauthorized', detail: 'it answered 403'});
+  await tenant.createRecords(host);
+  const {spec} = await claimWith(tenant, host, issuance => issuance?.problem !== undefined);
+  const nextAttemptAt = spec.issuance?.problem?.retryAt;
+  await tenant.project();
+  await tenant.until('nothing is left but the claim', () => {
+    return !tenant.domain(host) && !tenant.certificate(host) && tenant.claim(host)?.spec.releasedAt;
+  });
+  await tenant.project({primary: host});
+  const added = await tenant.becomes(host, {CertificateReady: 'Failed'}, ['it answered 403']);
+  expect(added.status?.certificate).toMatchObject({nextAttemptAt});
+  expect(ordersFor(world, host)).toHaveLength(1);
+  delete world.proxy.switches.rewrite;
+  await tenant.verify(host, 'again');
+  await tenant.becomesLive(host);
+});
+
 test('a name that the CA rejects fails the request', async () => {
   const {tenant, host} = await waitingTenant(world, 'rejected');
   answer('newOrder', host, () => refusal(400, 'rejectedIdentifier', 'policy forbids issuing for this name'));
   await tenant.createRecords(host);
   await tenant.until('the request has failed', () => readiness(tenant, host)?.reason === 'Failed');
   expect(readiness(tenant, host)?.message).toContain('rejectedIdentifier: policy forbids issuing for this name');
+  await tenant.becomes(host, {CertificateReady: 'Failed'});
+  expect(tenant.claim(host)?.spec.failures).toHaveLength(1);
 });
 
 test('a rate limit holds every order of the account for as long as the CA says', async () => {

@@ -3,7 +3,7 @@ import {domainView} from '../../../test/support/memory-operator.ts';
 import {explainShortage} from '../claim/order-windows.ts';
 import {OrderSchedule} from '../issuer/order-schedule.ts';
 import type {ACMEIssuer} from '../kinds/kinds.ts';
-import {awaitOrder} from './certificate-waits.ts';
+import {awaitOrder} from './certify.ts';
 
 const ISSUER = {name: 'ca', kind: 'ACMEIssuer', group: 'nameplate.dev'};
 /** The defaults of the CRD. */
