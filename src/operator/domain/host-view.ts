@@ -1,7 +1,7 @@
 /** A host to serve, as the caches show it at the start of a reconcile. */
 import {findCondition} from '../../api/conditions.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import {publishedRoute, routeObjects} from '../edge/publish.ts';
+import {publishedRoute} from '../edge/publish.ts';
 import type {Account} from '../kinds/account.ts';
 import {routeKeyOf} from '../kinds/derived-names.ts';
 import type {PublishedRoute} from '../kinds/edge-provider.ts';
@@ -47,13 +47,14 @@ interface HostObjects {
 }
 
 /** `key`: "namespace/host". */
-export function objectsOf({stores, edge}: HostOperator, key: string): HostObjects {
+export function objectsOf(operator: HostOperator, key: string): HostObjects {
+  const {stores} = operator;
   const routeKey = routeKeyOf(key);
   return {
     claim: stores.claims.get(key.slice(key.indexOf('/') + 1)),
     certificate: stores.certificates.get(routeKey),
     secret: stores.secrets.get(routeKey),
-    published: publishedRoute(edge, routeObjects(stores, routeKey)),
+    published: publishedRoute(operator, routeKey),
   };
 }
 

@@ -142,16 +142,17 @@ function routeOf(
  * Routed with a valid certificate and not redirecting, in the spec and at the ingress, so that a swap of two hosts never
  * publishes a loop. A new redirect also waits until the edge has accepted the current route of its target.
  */
-function isServing({stores, edge}: HostOperator, {namespace, published}: HostView, host: string): boolean {
+function isServing(operator: HostOperator, {namespace, published}: HostView, host: string): boolean {
+  const {stores, edge} = operator;
   const target = stores.domains.get(`${namespace}/${host}`);
   if (!target || target.spec.redirect) return false;
   if (findCondition(target.status?.conditions, 'CertificateReady')?.status !== 'True') return false;
   const routed = findCondition(target.status?.conditions, 'Routed');
   const current = routed?.status === 'True' && routed.observedGeneration === target.metadata.generation;
-  const objects = routeObjects(stores, routeKeyOf(`${namespace}/${host}`));
-  if (!current || publishedRoute(edge, objects)?.kind !== 'serve') return false;
+  const routeKey = routeKeyOf(`${namespace}/${host}`);
+  if (!current || publishedRoute(operator, routeKey)?.kind !== 'serve') return false;
   const isInPlace = published?.kind === 'redirect' && published.to === host;
-  return isInPlace || edge.verdict(objects, stores.platform).kind === 'accepted';
+  return isInPlace || edge.verdict(routeObjects(stores, routeKey), stores.platform).kind === 'accepted';
 }
 
 /** How soon a redirect to `target` may replace the current route: not before the ingress has the target's route. */

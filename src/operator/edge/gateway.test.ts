@@ -5,7 +5,6 @@ import type {HostRoute, PlatformReader} from '../kinds/edge-provider.ts';
 import {SERVICE} from '../kinds/kinds.ts';
 import {gateway} from './gateway.ts';
 import {GATEWAY, GATEWAY_CLASS, HTTP_ROUTE, type HttpRoute, LISTENER_SET, type ListenerSet} from './gateway-kinds.ts';
-import {publishedRoute} from './publish.ts';
 
 const CONTROLLER = 'example.com/edge';
 const PLATFORM = {group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'platform', namespace: 'edge'};
@@ -100,9 +99,9 @@ test('a default host with its own certificate also stays attached to the https l
   expect(parentRefs).toEqual([...(built(route).https.spec.parentRefs ?? []), {...PLATFORM, sectionName: 'https'}]);
 });
 
-test('what is emptied matches no request, counts as not published, and is not changed again', () => {
-  const objects = edge.build(route).map(({intent}) => intent);
-  expect(publishedRoute(edge, objects)).toEqual({kind: 'serve'});
+test('what is emptied matches no request, serves nothing, and is not changed again', () => {
+  const objects = edge.build(route).map(({intent}) => intent as KubeObject);
+  expect(edge.serves('np-a', objects)).toBe(true);
   const emptied = objects.map(object => {
     const {spec} = (edge.emptied(object) ?? {spec: {}}) as {spec: object};
     const merged = {...(object as unknown as {spec: object}).spec, ...spec};
@@ -110,9 +109,30 @@ test('what is emptied matches no request, counts as not published, and is not ch
     return {...object, spec: kept} as unknown as KubeObject;
   });
   expect(emptied.map(object => edge.emptied(object))).toEqual([undefined, undefined, undefined]);
-  expect(publishedRoute(edge, emptied)).toBeUndefined();
+  expect(edge.serves('np-a', emptied)).toBe(false);
   expect(emptied[2]).toMatchObject({spec: {listeners: [{hostname: 'np-a.invalid'}]}});
   expect(emptied[1]).not.toHaveProperty('spec.parentRefs');
+});
+
+test.each([
+  {of: route, missing: 'HTTPRoute/np-a', want: false},
+  {of: route, missing: 'ListenerSet/np-a', want: false},
+  {of: redirecting, missing: 'HTTPRoute/np-a-http', want: true},
+  {of: {...route, project: 'shop'}, missing: 'ListenerSet/np-a', want: true}, // the shared listener serves it
+])('without $missing, the route serves the host over HTTPS: $want', ({of, missing, want}) => {
+  const objects = edge.build(of).map(({intent}) => intent as KubeObject);
+  expect(edge.serves('np-a', objects)).toBe(true);
+  const left = objects.filter(({kind, metadata}) => `${kind}/${metadata.name}` !== missing);
+  expect(left).toHaveLength(objects.length - 1);
+  expect(edge.serves('np-a', left)).toBe(want);
+});
+
+test('a ListenerSet that is emptied serves no host', () => {
+  const objects = edge.build(route).map(({intent}) => intent as KubeObject);
+  const emptied = objects.map(object =>
+    object.kind === LISTENER_SET.kind ? {...object, ...edge.emptied(object)} : object,
+  );
+  expect(edge.serves('np-a', emptied)).toBe(false);
 });
 
 describe('the status codes of redirects', () => {

@@ -73,6 +73,7 @@ export function gateway({gateway: config}: RoutingConfig, challengeHost: string)
       ...(route.tlsSecret === undefined ? [] : [listenerSet(route, route.tlsSecret)]),
     ],
     backends,
+    serves,
     emptied,
     statusOf,
     unread,
@@ -213,6 +214,15 @@ function probeRule(proof: string): Rule {
     matches: [{path: {type: 'Exact', value: PROBE_PATH}}],
     filters: [{type: 'RequestRedirect', requestRedirect: {path, statusCode: 302}}],
   };
+}
+
+/** Through its ListenerSet or, if it is a default host, through the shared listener. */
+function serves(name: string, objects: readonly DeepReadonly<KubeObject>[]): boolean {
+  const https = objects.find(({kind, metadata}) => kind === HTTP_ROUTE.kind && metadata.name === name);
+  const isThere = (parent: GatewayParentRef) =>
+    parent.kind !== LISTENER_SET.kind ||
+    objects.some(object => object.kind === parent.kind && object.metadata.name === parent.name && emptied(object));
+  return (https as DeepReadonly<HttpRoute> | undefined)?.spec.parentRefs?.some(isThere) ?? false;
 }
 
 /**

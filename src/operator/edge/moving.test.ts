@@ -9,7 +9,6 @@ import {INGRESS, SERVICE} from '../kinds/kinds.ts';
 import {gateway} from './gateway.ts';
 import {HTTP_ROUTE, LISTENER_SET} from './gateway-kinds.ts';
 import {moving} from './moving.ts';
-import {publishedRoute} from './publish.ts';
 import {MIDDLEWARE, traefik} from './traefik.ts';
 
 const {routing} = operatorConfig(`
@@ -42,9 +41,10 @@ test('a redirect has the Service that only an Ingress needs', () => {
   expect(kinds.filter(kind => kind === SERVICE)).toHaveLength(1);
 });
 
-test('a host on the former edge counts as published', () => {
-  const objects = former.build(route).map(({intent}) => intent as KubeObject);
-  expect(publishedRoute(both, objects)).toEqual({kind: 'serve'});
+test('the edge that visitors use must serve the host', () => {
+  const [onFormer, onNext] = [former, next].map(edge => edge.build(route).map(({intent}) => intent as KubeObject));
+  expect([onFormer, onNext].map((objects = []) => beforeTheChange.serves('np-a', objects))).toEqual([true, false]);
+  expect([onFormer, onNext].map((objects = []) => both.serves('np-a', objects))).toEqual([false, true]);
 });
 
 test('the objects of both can be emptied, and both send requests to the Service', () => {

@@ -32,6 +32,7 @@ export function moving(next: EdgeProvider, former: EdgeProvider, {edgeAddresses}
     },
     backends: object => ownerOf(object).backends(object),
     refersTo: object => ownerOf(object).refersTo?.(object) ?? [],
+    serves: (name, objects) => servedBy.serves(name, objects),
     emptied: object => ownerOf(object).emptied(object),
     statusOf: object => (ofNext.has(object.kind) ? statusOf(object) : undefined),
     addresses: platform => servedBy.addresses?.(platform) ?? [],

@@ -18,7 +18,7 @@ import {INGRESS, SERVICE} from '../kinds/kinds.ts';
 import type {EdgeContext} from './context.ts';
 import {gateway} from './gateway.ts';
 import {HTTP_ROUTE, type HttpRoute} from './gateway-kinds.ts';
-import {deleteRoutes, type Publication, publishRoute, whileFormerServes} from './publish.ts';
+import {deleteRoutes, type Publication, publishedRoute, publishRoute, whileFormerServes} from './publish.ts';
 import {traefik} from './traefik.ts';
 import {reconcileUnusedService} from './unused-service.ts';
 
@@ -200,6 +200,20 @@ describe('a host that becomes a redirect', () => {
     expect(await publish(host, 80, redirect)).toEqual({kind: 'accepted'});
     expect(writes.at(-1)).toBe(`create Ingress ${name}-http`);
   });
+});
+
+test('a redirect that has lost its Ingress for HTTPS is not published', async () => {
+  const [host, to] = ['a.example.com', 'b.example.com'];
+  const published = () => publishedRoute(context, `${NAMESPACE}/${routeName(NAMESPACE, host)}`);
+  expect(published()).toBeUndefined();
+  await publish(host);
+  expect(published()).toEqual({kind: 'serve'});
+  await publish(host, 80, {to, status: 301});
+  await clock.advance(edge.settleMs);
+  await publish(host, 80, {to, status: 301});
+  expect(published()).toEqual({kind: 'redirect', to});
+  (ours(INGRESS) as Store<KubeObject>).remove(ingressOf(host) as KubeObject);
+  expect(published()).toBeUndefined();
 });
 
 test('an object that the operator has deleted itself is created again immediately', async () => {

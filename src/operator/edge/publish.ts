@@ -6,7 +6,7 @@ import {isNotFound} from '../../runtime/kube/errors.ts';
 import {type DeepReadonly, type KubeObject, keyOf, objectKey, type ResourceType} from '../../runtime/kube/object.ts';
 import {deleteJudged} from '../caches/fresh.ts';
 import {INDEX, type RouteStore, type Stores} from '../caches/stores.ts';
-import type {EdgeProvider, HostRoute, PublishedRoute, RouteObject, RouteVerdict} from '../kinds/edge-provider.ts';
+import type {HostRoute, PublishedRoute, RouteObject, RouteVerdict} from '../kinds/edge-provider.ts';
 import {SERVICE} from '../kinds/kinds.ts';
 import {earliest} from '../kinds/steps.ts';
 import type {EdgeContext, EdgeOperator} from './context.ts';
@@ -17,14 +17,16 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
 }
 
 /**
- * The route that a host's cached objects publish now; undefined if they publish nothing. A partial change counts as a
- * redirect, so that no other host redirects to one that may redirect.
+ * The route that a host's cached objects publish now; undefined if they publish nothing, or only a part without which
+ * the host is not served. A partial change counts as a redirect, so that no other host redirects to one that may
+ * redirect.
  */
 export function publishedRoute(
-  edge: Pick<EdgeProvider, 'emptied'>,
-  objects: readonly DeepReadonly<KubeObject>[],
+  {stores, edge}: Pick<EdgeOperator, 'stores' | 'edge'>,
+  routeKey: string,
 ): PublishedRoute | undefined {
-  if (!objects.some(object => edge.emptied(object) !== undefined)) return undefined;
+  const objects = routeObjects(stores, routeKey);
+  if (!edge.serves(routeKey.slice(routeKey.indexOf('/') + 1), objects)) return undefined;
   const to = objects.flatMap(({metadata}) => metadata.annotations?.[ANNOTATION.redirectTo] ?? [])[0];
   return to === undefined ? {kind: 'serve'} : {kind: 'redirect', to};
 }

@@ -4,12 +4,16 @@ import {withoutNulls} from '../../runtime/apply/merge-patch.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
 import type {HostRoute} from '../kinds/edge-provider.ts';
 import {INGRESS, type Ingress, SERVICE} from '../kinds/kinds.ts';
-import {publishedRoute} from './publish.ts';
 import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 
 const edge = traefik({...ON_GATEWAY, provider: 'traefik', ingressClassName: 'edge'});
 
 const NO_PLATFORM = {get: () => undefined};
+
+/** As the API server stores them. */
+function objectsOf(of: HostRoute): KubeObject[] {
+  return edge.build(of).map(({intent}) => withoutNulls(intent) as KubeObject);
+}
 
 /** Where Traefik redirects a request, computed like Go's ReplaceAllString; undefined if the request passes. */
 function redirected(of: HostRoute, url: string): {to: string; permanent: boolean} | undefined {
@@ -86,8 +90,7 @@ test('the Ingresses of a redirect refer to its Middleware, and nothing else does
   const refersTo = (of: HostRoute) => edge.build(of).map(({intent}) => edge.refersTo?.(intent as KubeObject));
   const middleware = ['Middleware/np-a-https'];
   expect(refersTo(redirecting)).toEqual([[], [], middleware, middleware]);
-  const served = edge.build(route).map(({intent}) => withoutNulls(intent) as KubeObject);
-  expect(served.map(object => edge.refersTo?.(object))).toEqual([[], []]);
+  expect(objectsOf(route).map(object => edge.refersTo?.(object))).toEqual([[], []]);
 });
 
 test('an emptied Ingress has no path, no certificate, and no default backend, and is not changed again', () => {
@@ -110,14 +113,31 @@ test('an Ingress whose rules somebody has replaced with a default backend is emp
   const edited = {...ingress, spec: {ingressClassName: 'traefik', defaultBackend: {service: {name: 'np-a'}}}};
   const patch = edge.emptied(edited);
   expect(patch).toEqual({spec: {rules: [{host: 'nothing.invalid'}], tls: null, defaultBackend: null}});
-  expect(publishedRoute(edge, [edited])).toEqual({kind: 'serve'});
+  expect(edge.serves('np-a', [edited])).toBe(true);
 });
 
-test('what is emptied counts as not published', () => {
-  const objects = edge.build(route).map(({intent}) => intent);
-  expect(publishedRoute(edge, objects)).toEqual({kind: 'serve'});
-  const emptied = objects.map(object => ({...object, ...edge.emptied(object)}));
-  expect(publishedRoute(edge, emptied as KubeObject[])).toBeUndefined();
+test('what is emptied serves nothing', () => {
+  const objects = objectsOf(route);
+  expect(edge.serves('np-a', objects)).toBe(true);
+  expect(
+    edge.serves(
+      'np-a',
+      objects.map(object => ({...object, ...edge.emptied(object)})),
+    ),
+  ).toBe(false);
+});
+
+test.each([
+  {of: route, missing: 'Ingress/np-a', want: false},
+  {of: redirecting, missing: 'Ingress/np-a', want: false},
+  {of: redirecting, missing: 'Middleware/np-a-https', want: false},
+  {of: redirecting, missing: 'Ingress/np-a-http', want: true},
+])('without $missing, the route serves the host over HTTPS: $want', ({of, missing, want}) => {
+  const objects = objectsOf(of);
+  expect(edge.serves('np-a', objects)).toBe(true);
+  const left = objects.filter(({kind, metadata}) => `${kind}/${metadata.name}` !== missing);
+  expect(left).toHaveLength(objects.length - 1);
+  expect(edge.serves('np-a', left)).toBe(want);
 });
 
 test('for a status that Traefik cannot respond with, the message names the one to use', () => {

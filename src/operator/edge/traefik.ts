@@ -58,6 +58,7 @@ export function traefik(config: RoutingConfig): EdgeProvider {
     },
     backends,
     refersTo,
+    serves,
     emptied,
     verdict: () => ({kind: 'accepted'}), // Ingress and Middleware have no status that says so
   };
@@ -122,6 +123,13 @@ function refersTo({metadata: {namespace, annotations}}: DeepReadonly<KubeObject>
   const prefix = `${namespace}-`;
   if (!found?.startsWith(prefix)) return [];
   return [`${MIDDLEWARE.kind}/${found.slice(prefix.length).replace(/@kubernetescrd$/, '')}`];
+}
+
+/** Traefik does not route an Ingress that names a missing Middleware. */
+function serves(name: string, objects: readonly DeepReadonly<KubeObject>[]): boolean {
+  const https = objects.find(({kind, metadata}) => kind === INGRESS.kind && metadata.name === name);
+  const ids = objects.map(({kind, metadata}) => `${kind}/${metadata.name}`);
+  return https !== undefined && emptied(https) !== undefined && refersTo(https).every(id => ids.includes(id));
 }
 
 /** One Middleware for both entry points. */

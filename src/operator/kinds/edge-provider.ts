@@ -117,6 +117,11 @@ export interface EdgeProvider {
    * refers to it, and for as long as it does. Absent: nothing.
    */
   refersTo?(object: DeepReadonly<KubeObject>): string[];
+  /**
+   * Whether these objects of the route `name` serve its host over HTTPS: the object that matches its requests is in
+   * place, and so is each other object of the route without which the edge ignores it.
+   */
+  serves(name: string, objects: readonly DeepReadonly<KubeObject>[]): boolean;
   /** A merge patch after which the object matches no request; undefined if it matches none already. */
   emptied(object: DeepReadonly<KubeObject>): Record<string, unknown> | undefined;
   /** The part of an object's status that `verdict` reads, in a few KiB. Absent: it reads none. */

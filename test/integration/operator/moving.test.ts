@@ -19,6 +19,7 @@ import {
   supportFeatures,
 } from './gateway-controller.ts';
 import {INGRESS_ADDRESS, INGRESS_CLASS_NAME, type OperatorWorld, startOperatorWorld} from './operator-world.ts';
+import {pause} from './pause.suite.ts';
 import {revertedEdit, THEIRS} from './theirs.ts';
 
 const NEW_ADDRESS = '192.0.2.20';
@@ -125,6 +126,14 @@ test('without a Gateway that can be used, or if it refuses, hosts and Projects s
   await acceptRoutes(client, tenant.namespace);
   await tenant.becomesLive(host);
   await tenant.projectBecomes('shop', {Ready: 'Published'});
+});
+
+test.each([HTTP_ROUTE, LISTENER_SET])('a paused host that has lost its $kind is not Ready', async kind => {
+  const {tenant, host} = await onBothEdges(`lost-${kind.plural}`);
+  await pause(world, tenant, 'Project');
+  await tenant.delete(kind, routeName(tenant.namespace, host));
+  const {status} = await tenant.becomes(host, {state: 'Verified', Routed: 'Paused', Ready: 'Paused'});
+  expect(findCondition(status?.conditions, 'Ready')?.status).toBe('False');
 });
 
 /** Its routes move to a new Service. */

@@ -46,6 +46,21 @@ export function pauseSuite(world: () => OperatorWorld): void {
     expect(tenant.ingress(host)?.metadata.annotations?.[ENTRY_POINT]).not.toBe('by-hand');
   });
 
+  test('a paused redirect that has lost its Ingress for HTTPS is not Ready until the pause ends', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'lost-ingress');
+    const redirect = tenant.host('www');
+    await tenant.project({primary: host, redirects: [{from: redirect}]});
+    await tenant.live(redirect);
+    await pause(world(), tenant, 'Project');
+    await tenant.delete(INGRESS, tenant.ingress(redirect)?.metadata.name ?? '');
+    const {status} = await tenant.becomes(redirect, {state: 'Verified', Routed: 'Paused', Ready: 'Paused'});
+    expect(findCondition(status?.conditions, 'Ready')?.status).toBe('False');
+
+    await pause(world(), tenant, 'Project', null);
+    await tenant.becomesLive(redirect);
+    expect(tenant.ingress(redirect)).toBeDefined();
+  });
+
   test.each(KINDS)('a paused %s holds back no withdrawal, even if its Domain is about to change', async kind => {
     const {tenant: former, host, domain} = await newLiveTenant(world(), `lost-${kind.toLowerCase()}`);
     const next = await newDomainTenant(world(), `won-${kind.toLowerCase()}`);
@@ -122,7 +137,7 @@ export function lonePauseSuite(world: () => OperatorWorld): void {
  * Pauses the object of the only host, `shop`; null ends the pause. Waits until the operator has seen it, because later
  * changes of other kinds reach it by other watches.
  */
-async function pause(
+export async function pause(
   {client, history, operator}: OperatorWorld,
   tenant: DomainTenant,
   kind: (typeof KINDS)[number],
