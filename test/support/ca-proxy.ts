@@ -180,8 +180,14 @@ class Handler {
     const request = this.#read(incoming, body);
     this.#seen.push(request);
     if (this.#switches.down) return void response.destroy();
-    const fault = this.#switches.fault?.(request) ?? this.#reused(request);
+    const fault = this.#switches.fault?.(request);
     if (fault && !isForwarded(fault)) return await this.#misbehave(fault, incoming, response);
+    const reused = this.#reused(request);
+    if (reused) {
+      if (fault?.kind === 'held') await fault.until;
+      if (fault && fault.kind !== 'held') return void response.destroy();
+      return await this.#misbehave(reused, incoming, response);
+    }
     const reply = await this.#upstream.forward(incoming, body);
     this.#resources.learn(request, reply);
     this.#orders.learn(request, reply);
