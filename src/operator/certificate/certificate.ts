@@ -201,10 +201,10 @@ export function sentence(text: string): string {
   return `${text.replace(/[\s.:;,]+$/, '')}.`;
 }
 
-/** cert-manager's own pause after the n-th failure in a row: 1 h doubled, at most 32 h. */
+/** When cert-manager makes the next attempt by itself. */
 export function nextAttemptMs({status}: DeepReadonly<Certificate>): number | undefined {
   if (!status?.lastFailureTime) return undefined;
-  return Date.parse(status.lastFailureTime) + pauseMs(status.failedIssuanceAttempts ?? 1);
+  return Date.parse(status.lastFailureTime) + pauseAfterMs(status.failedIssuanceAttempts ?? 1);
 }
 
 /** cert-manager would wait for a pause after a time that a wrong clock recorded, perhaps for years. */
@@ -223,15 +223,20 @@ function within(failures: readonly string[], windowMs: number, nowMs: number): n
   return times.filter(time => time > nowMs - windowMs && isBelievable(time, nowMs)).sort((a, b) => a - b);
 }
 
-function pauseMs(failures: number): number {
+/** cert-manager's own pause after the n-th failure in a row: 1 h doubled, at most 32 h. */
+function pauseAfterMs(failures: number): number {
   return HOUR_MS * 2 ** Math.min(failures - 1, 5);
 }
 
 /**
- * The same pause for a host that cert-manager no longer knows, because its Certificate was removed. It follows from the
- * failures of the last day, which the claim remembers. Undefined: none has failed, or the pause is over.
+ * The same pause for a host whose Certificate was removed. It follows from the failures of the last day, which the claim
+ * remembers. `pauseMs`: that of the issuer. Undefined: none has failed, or the pause is over.
  */
-export function pausedUntilMs(failures: readonly string[], nowMs: number): number | undefined {
+export function pausedUntilMs(
+  failures: readonly string[],
+  nowMs: number,
+  pauseMs: (failures: number) => number = pauseAfterMs,
+): number | undefined {
   const recent = within(failures, 24 * HOUR_MS, nowMs);
   if (recent.length === 0) return undefined;
   const untilMs = Math.max(...recent) + pauseMs(recent.length);

@@ -167,16 +167,23 @@ interface Failures {
   readonly nowMs: number;
 }
 
+/** How long a host waits after its n-th failure within a day. */
+export function pauseAfterMs(failures: number): number {
+  return Math.min(FIRST_MS * FACTOR ** Math.min(failures - 1, 10), MAX_MS);
+}
+
 /** When the next order for a host may be placed after one has failed. Pure. */
 export function nextAttemptAtMs({failures, since, limits, notAfter, nowMs}: Failures): number {
   const own = failures.filter(time => time >= since && Date.parse(time) > nowMs - DAY_MS).length;
-  const pauseMs = Math.min(FIRST_MS * FACTOR ** Math.min(Math.max(own, 1) - 1, 10), MAX_MS);
   const leftMs = notAfter === undefined ? Number.NaN : Date.parse(notAfter) - nowMs;
   const boundMs = leftMs > 0 ? Math.max(leftMs / PART, FIRST_MS) : Number.POSITIVE_INFINITY;
   const windowMs = limits.hostWindowSeconds * 1000;
   const recent = failures.map(time => Date.parse(time)).filter(ms => ms > nowMs - windowMs && ms <= nowMs);
   const excess = recent.toSorted((a, b) => a - b)[recent.length - limits.ordersPerHost];
-  return Math.max(nowMs + Math.min(pauseMs, boundMs), excess === undefined ? 0 : excess + windowMs);
+  return Math.max(
+    nowMs + Math.min(pauseAfterMs(Math.max(own, 1)), boundMs),
+    excess === undefined ? 0 : excess + windowMs,
+  );
 }
 
 type Orders = DeepReadonly<NonNullable<DomainClaim['spec']['orders']>>;

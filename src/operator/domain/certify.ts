@@ -15,7 +15,14 @@ import {
   pausedUntilMs,
   sentence,
 } from '../certificate/certificate.ts';
-import {type Issuance, lastOrderMs, lastProblem, retryDueMs, withoutDelay} from '../claim/order-records.ts';
+import {
+  type Issuance,
+  lastOrderMs,
+  lastProblem,
+  pauseAfterMs,
+  retryDueMs,
+  withoutDelay,
+} from '../claim/order-records.ts';
 import {explainShortage, limitsOf} from '../claim/order-windows.ts';
 import {type Contest, contestOf} from '../edge/publish.ts';
 import {routeName} from '../kinds/derived-names.ts';
@@ -71,8 +78,7 @@ function obstacleOf(
   if (view.certificate) return undefined;
   if (blocker) return nextOf(CertificateReady.waiting(blocker));
   if (missing) return nextOf(missing);
-  const keepsPause = acmeIssuerOf(issuerRef) !== undefined; // with the order that failed
-  return view.secret || keepsPause ? undefined : awaitNextAttempt(view);
+  return view.secret ? undefined : awaitNextAttempt(view, issuerRef);
 }
 
 /** Another program keeps changing the Certificate, which concerns a host that has a certificate, too. */
@@ -297,11 +303,15 @@ function running(operator: HostOperator, view: CertifiedView, attempt: Running):
   }
 }
 
-/** Of cert-manager's issuers. Re-adding a host does not avoid the pause, because the claim remembers the failures. A verify request ends it. */
-function awaitNextAttempt({claim, nowMs, isRequested, again}: HostView): NextCertificate | undefined {
+/** Re-adding a host does not avoid the pause, because the claim remembers the failures. A verify request ends it. */
+function awaitNextAttempt(
+  {claim, nowMs, isRequested, again}: HostView,
+  issuerRef: Circumstances['issuerRef'],
+): NextCertificate | undefined {
   const {failures = [], accountSince = ''} = claim?.spec ?? {};
   const own = failures.filter(time => time >= accountSince); // those of a former holder had their own cause
-  const untilMs = isRequested ? undefined : pausedUntilMs(own, nowMs);
+  const pauseMs = acmeIssuerOf(issuerRef) === undefined ? undefined : pauseAfterMs;
+  const untilMs = isRequested ? undefined : pausedUntilMs(own, nowMs, pauseMs);
   if (untilMs === undefined) return undefined;
   const why = 'the last attempts failed, before the host was removed and added again.';
   const condition = CertificateReady.failed(why, timestamp(untilMs), again);

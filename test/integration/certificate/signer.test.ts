@@ -76,7 +76,9 @@ test('a host that is removed and added again waits for the same next attempt', a
     return !tenant.domain(host) && !tenant.certificate(host) && tenant.claim(host)?.spec.releasedAt;
   });
   await tenant.project({primary: host});
-  const added = await tenant.becomes(host, {CertificateReady: 'Failed'}, ['it answered 403']);
+  const added = await tenant.becomes(host, {CertificateReady: 'Failed'}, [
+    'before the host was removed and added again',
+  ]);
   expect(added.status?.certificate).toMatchObject({nextAttemptAt});
   expect(ordersFor(world, host)).toHaveLength(1);
   delete world.proxy.switches.rewrite;
