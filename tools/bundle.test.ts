@@ -17,9 +17,7 @@ interface Sbom {
 }
 
 // attack: supply-chain
-test('the SBOM of a program lists the packages that are in it, all of them, and no tool', {
-  timeout: 60_000,
-}, async () => {
+test('the SBOM of a program lists the packages that are in it, all of them, and no tool', async () => {
   const options = (bundle as readonly RolldownOptions[]).find(({input}) => `${input}`.endsWith('/check.ts'));
   if (!options) throw new Error('there is no program check');
   const {output} = await (await rolldown(options)).generate(options.output as OutputOptions);

@@ -67,7 +67,7 @@ describe.each<{hosts: string; verified: boolean; urgency: Urgency}>([
       await left.clock.advance(15 * MINUTE);
       expect(hosts.filter(host => asked.countOf(host) < left.countOf(host))).toEqual([]);
     }
-  }, 30_000);
+  });
 });
 
 test('a request for every host of an account leaves a new host and its next checks where they were', async () => {

@@ -107,7 +107,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
       return () => void process.kill(pid, 'SIGCONT');
     };
     const made = () => client.kubectl('get', 'serviceaccount', 'default', '--ignore-not-found', '-o', 'name');
-    await until('the controllers have created the default service account', made, {timeoutMs: 90_000});
+    await until('the controllers have created the default service account', made);
     const etcdUrl = `http://127.0.0.1:${plane.etcd.clientPort}`;
     return {...client, ...server, etcdUrl, pauseControllers, stop, [Symbol.asyncDispose]: stop};
   } catch (error) {

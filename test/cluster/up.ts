@@ -172,7 +172,7 @@ async function installCertManager({edge, inside, kubectl, programs}: Context): P
 async function installEdge({edge, kubectl, programs, signal}: Context): Promise<void> {
   // Calls to the webhook fail until the injector has written its CA into the configuration.
   const issuers = () => kubectl('apply', '-f', join(MANIFESTS, 'issuers.yaml'));
-  await until('the webhook of cert-manager is trusted', issuers, {timeoutMs: 60_000, intervalMs: 500, signal});
+  await until('the webhook of cert-manager is trusted', issuers, {intervalMs: 500, signal});
   if (edge === 'traefik') await kubectl('apply', '--server-side', '-f', programs.asset('traefik-crds.yml'));
   await kubectl('apply', '-f', join(MANIFESTS, `${edge}.yaml`));
   const issued = async (namespace: string, name: string) => {
@@ -181,7 +181,7 @@ async function installEdge({edge, kubectl, programs, signal}: Context): Promise<
       await kubectl('-n', namespace, 'wait', '--for=condition=Ready', '--timeout=1s', `certificate/${name}`);
       return true;
     };
-    await until(`${namespace}/${name} is issued`, isReady, {timeoutMs: 60_000, signal});
+    await until(`${namespace}/${name} is issued`, isReady, {signal});
   };
   await issued('cert-manager', 'selfca'); // it issues the others
   const pebble = async () => {

@@ -1,5 +1,8 @@
 import {setTimeout as delay} from 'node:timers/promises';
 
+/** A busy machine must not decide a test, so no wait for a condition needs a limit of its own. */
+export const PATIENCE_MS = 180_000;
+
 export interface WaitOptions {
   timeoutMs?: number;
   intervalMs?: number;
@@ -18,7 +21,7 @@ export async function until<T>(
   probe: () => Promise<T> | T,
   options: WaitOptions = {},
 ): Promise<NonNullable<T>> {
-  const {timeoutMs = 30_000, intervalMs = 100, signal} = options;
+  const {timeoutMs = PATIENCE_MS, intervalMs = 100, signal} = options;
   const deadline = performance.now() + timeoutMs;
   let cause: unknown;
   for (;;) {

@@ -218,7 +218,7 @@ async function served(address: string, {zone, primary, serial}: ZoneFile): Promi
     const soa = await resolver.resolveSoa(zone || '.');
     return undotted(soa.nsname) === primary && soa.serial >= serial;
   };
-  await until(`${address} serves ${zone} at serial ${serial}`, isServed, {timeoutMs: 10_000, intervalMs: 25});
+  await until(`${address} serves ${zone} at serial ${serial}`, isServed, {intervalMs: 25});
 }
 
 async function notServed(address: string, zone: string): Promise<void> {
@@ -228,7 +228,7 @@ async function notServed(address: string, zone: string): Promise<void> {
       soa => address === ADDRESSES.ca && undotted(soa.nsname) !== 'override.test',
       (error: NodeJS.ErrnoException) => error.code !== 'ETIMEOUT',
     );
-  await until(`${address} no longer serves ${zone}`, isGone, {timeoutMs: 10_000, intervalMs: 25});
+  await until(`${address} no longer serves ${zone}`, isGone, {intervalMs: 25});
 }
 
 export function resolverAt(address: string): Resolver {

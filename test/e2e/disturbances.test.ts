@@ -25,7 +25,6 @@ const OPERATOR = {namespace: RELEASE.namespace, name: RELEASE.name};
 const DNS = ['ns1', 'ns2', 'resolver'].map(name => ({namespace: 'dns', name}));
 const CERT_MANAGER = {namespace: 'cert-manager', name: 'cert-manager'};
 const EDGE = {namespace: 'traefik', name: 'traefik'};
-const WAIT = {timeoutMs: 90_000};
 
 leadersThatDie();
 
@@ -69,11 +68,11 @@ async function killAsTheyGo(all: readonly {tenant: ClusterTenant; hosts: readonl
   };
   const count = async (...wanted: string[]) =>
     (await statesOf()).filter(state => state && wanted.includes(state)).length;
-  await until('a host is proved', () => count('Verified', 'Live'), WAIT);
+  await until('a host is proved', () => count('Verified', 'Live'));
   await killOperator('leader');
-  await until('two hosts are live', async () => (await count('Live')) >= 2, WAIT);
+  await until('two hosts are live', async () => (await count('Live')) >= 2);
   await killOperator('any');
-  await until('five hosts are live', async () => (await count('Live')) >= 5, WAIT);
+  await until('five hosts are live', async () => (await count('Live')) >= 5);
   await killOperator('leader');
 }
 
@@ -108,7 +107,7 @@ it('a namespace can be deleted while the operator is down; once it is back, it c
   await wiped.wipe(hostOf(wiped));
   await orphaned.deleteProject();
   const isGone = async () => (await admin.get(NAMESPACE, {name: gone.namespace})) === undefined;
-  await until(`namespace ${gone.namespace} is gone`, isGone, WAIT);
+  await until(`namespace ${gone.namespace} is gone`, isGone);
 
   await scale(admin, OPERATOR, 2);
   await Promise.all([gone, orphaned].map(tenant => tenant.seesNothingOf(hostOf(tenant))));
@@ -116,7 +115,7 @@ it('a namespace can be deleted while the operator is down; once it is back, it c
   for (const tenant of [gone, orphaned]) {
     await visitor.untilGone(hostOf(tenant));
     const isForgotten = async () => (await tenant.claim(hostOf(tenant))) === undefined;
-    await until(`the claim of ${hostOf(tenant)} is forgotten`, isForgotten, WAIT);
+    await until(`the claim of ${hostOf(tenant)} is forgotten`, isForgotten);
   }
   expect(await wiped.routeUids(hostOf(wiped))).toEqual(uids);
   expect(attempts.names()).toEqual(before);
@@ -165,7 +164,7 @@ it('the edge cannot be reached: live hosts stay live, new ones wait for the CA, 
   const pod = `/api/v1/namespaces/${OPERATOR.namespace}/pods/${await leaderPod(cluster)}:8080/proxy`;
   const says = async () =>
     (await cluster.kubectl('get', '--raw', `${pod}/readyz?verbose`)).includes('cannot be reached');
-  await until('the operator says so', says, WAIT);
+  await until('the operator says so', says);
 
   await scale(admin, EDGE, 1);
   await tenant.reverify(young);
@@ -197,5 +196,5 @@ it('DNS is down for longer than drift takes: no live domain is demoted, and new 
   await tenant.createRecords(young);
   await tenant.sees(young, {state: 'Live'});
   const handled = async () => (await tenant.domain(host))?.status?.lastHandledVerifyRequest === 'during the outage';
-  await until('the verify request is handled', handled, WAIT);
+  await until('the verify request is handled', handled);
 });

@@ -151,11 +151,11 @@ export function challengesOnPort80(): void {
       const {status} = (await admin.get(CERTIFICATE, {namespace, name})) ?? {};
       return status?.revision === revision ? status : undefined;
     };
-    const {conditions = []} = await until('the certificate is issued', () => isIssued(1), {timeoutMs: 120_000});
+    const {conditions = []} = await until('the certificate is issued', () => isIssued(1));
     const issuing = {type: 'Issuing', status: 'True', reason: 'Test', message: 'as cmctl renew does'};
     const status = {conditions: [...conditions, {...issuing, lastTransitionTime: new Date().toISOString()}]};
     await admin.patch(CERTIFICATE, {namespace, name}, {status}, {subresource: 'status'});
-    await until('the certificate is renewed', () => isIssued(2), {timeoutMs: 120_000});
+    await until('the certificate is renewed', () => isIssued(2));
     await admin.delete(CERTIFICATE, {namespace, name});
   });
 }

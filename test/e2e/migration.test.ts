@@ -16,7 +16,6 @@ const {namespace} = RELEASE;
 const SECRET = 'messages-db';
 const MESSAGES = 'app.kubernetes.io/component=messages';
 const MIGRATION = 'app.kubernetes.io/component=messages-migration';
-const WAIT = {timeoutMs: 60_000};
 
 /** Sends one message after another, each until it is acknowledged. */
 class Writer {
@@ -35,7 +34,7 @@ class Writer {
 
   async more(count: number): Promise<void> {
     const wanted = this.acknowledged.size + count;
-    await until(`${count} more are acknowledged`, () => this.acknowledged.size >= wanted, WAIT);
+    await until(`${count} more are acknowledged`, () => this.acknowledged.size >= wanted);
   }
 
   async stop(): Promise<void> {
@@ -47,7 +46,7 @@ class Writer {
     while (!this.#stopping) {
       const message = `message ${this.acknowledged.size}`;
       const post = jsonPost({message}); // always with the same idempotency key
-      const id = await until(`${message} is acknowledged`, () => this.#send(post), WAIT);
+      const id = await until(`${message} is acknowledged`, () => this.#send(post));
       this.acknowledged.set(message, id);
     }
   }
@@ -132,7 +131,7 @@ async function killMigration(): Promise<void> {
   const table = 'nameplate.migrated';
   const holding = server.query(`LOCK TABLE ${table} IN SHARE MODE; SELECT pg_sleep(120)`, database).catch(() => {});
   const stopped = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%INSERT INTO migrated%'`;
-  await until('the migration is about to end', async () => (await server.query(stopped)).length > 0, WAIT);
+  await until('the migration is about to end', async () => (await server.query(stopped)).length > 0);
   // The kubelet reports a container only a moment after it has started. Those of earlier migrations have ended.
   const pod = await until('its pod runs', async () => {
     const pods = await listAll(admin, POD, {namespace, labelSelector: MIGRATION});
@@ -181,7 +180,7 @@ it('an upgrade replaces all pods under load and refuses no request', async () =>
   writer.refusals.length = 0;
   await stayInPostgres('podAnnotations.replaced=yes');
   const areGone = async () => !(await pods()).some(({metadata}) => former.includes(metadata.uid));
-  await until('the former pods are gone', areGone, WAIT);
+  await until('the former pods are gone', areGone);
   await writer.more(5);
   await writer.stop();
   expect(writer.refusals).toEqual([]);

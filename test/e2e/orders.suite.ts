@@ -27,7 +27,7 @@ const serverOf = async () => (await admin.get(ACME_ISSUER, {name: ISSUER_NAME}))
 
 async function accountExistsAt(server: string): Promise<void> {
   const exists = async () => (await admin.get(ACME_ISSUER, {name: ISSUER_NAME}))?.status?.accountServer === server;
-  await until(`the platform has an account at ${server}`, exists, {timeoutMs: 60_000});
+  await until(`the platform has an account at ${server}`, exists);
 }
 
 export function leadersThatDie(): void {

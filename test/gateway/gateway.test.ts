@@ -148,7 +148,7 @@ async function setIsAccepted(key: {readonly namespace: string; readonly name: st
     const found = (await admin.get(LISTENER_SET, key))?.status?.conditions?.find(({type}) => type === 'Accepted');
     return found?.status === (wanted ? 'True' : 'False');
   };
-  await until(`ListenerSet ${key.name} is${wanted ? '' : ' not'} accepted`, isAsWanted, {timeoutMs: 60_000});
+  await until(`ListenerSet ${key.name} is${wanted ? '' : ' not'} accepted`, isAsWanted);
 }
 
 test('a host that the platform served itself moves to Nameplate, and every request is answered', async () => {

@@ -34,7 +34,7 @@ export type ExpectedDomain = Partial<Record<DomainConditionType, string>> & {
   readonly says?: string;
 };
 
-const WAIT = {timeoutMs: 150_000, intervalMs: 400};
+const WAIT = {intervalMs: 400};
 
 /** The names of objects that were created to get certificates. */
 export interface Attempts {
@@ -90,7 +90,7 @@ export class ClusterTenant {
     await this.#client.apply(kinds.SERVICE, workload.runningService(namespace, service));
     await this.#client.apply(workload.DEPLOYMENT, workload.deployment(namespace, service, status));
     const complaint = (found?: workload.Deployment) => (found?.status?.readyReplicas ? undefined : 'no pod is ready');
-    await untilObject(this.#client, workload.DEPLOYMENT, {namespace, name: service}, complaint, WAIT.timeoutMs);
+    await untilObject(this.#client, workload.DEPLOYMENT, {namespace, name: service}, complaint);
   }
 
   async applyProject(
@@ -131,7 +131,7 @@ export class ClusterTenant {
     };
     const key = {namespace: this.namespace, name: host};
     try {
-      return await untilObject(this.#client, kinds.DOMAIN, key, complaint, WAIT.timeoutMs);
+      return await untilObject(this.#client, kinds.DOMAIN, key, complaint);
     } catch (error) {
       const resources = 'domains,certificates,certificaterequests,orders,challenges';
       const now = await this.#cluster.kubectl('get', resources, '-n', this.namespace, '-o', 'wide').catch(String);

@@ -59,7 +59,6 @@ export interface Visitor {
 const TIMEOUT_MS = 10_000;
 const MAX_REDIRECTS = 3;
 const OBSERVE_PAUSE_MS = 100;
-const GONE_MS = 10_000;
 
 /** A visitor that ignores DNS and always connects to the ingress, so that removed hosts can be requested. */
 export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visitor> {
@@ -80,7 +79,7 @@ export async function createVisitor({ingress, roots}: ClusterInfo): Promise<Visi
         const {status, certificate} = await asked.catch(refused);
         return status === 404 && !certificate?.names.includes(host);
       };
-      for (const url of urlsOf(host)) await until(`${url} is gone`, () => isGone(url), {timeoutMs: GONE_MS});
+      for (const url of urlsOf(host)) await until(`${url} is gone`, () => isGone(url));
     },
     protocolOf: host => protocolOf({host: ingress.address, servername: host, ca}),
     observe: (...urls) => observe(urls, url => visit(url, request)),
@@ -172,7 +171,7 @@ async function untilAnswer(
     if (isWanted(answer)) return answer;
     throw new Error(`the last answer is ${JSON.stringify(answer)}`);
   };
-  return until(`${url} answers as wanted`, probe, {timeoutMs: 60_000, intervalMs: 200});
+  return until(`${url} answers as wanted`, probe, {intervalMs: 200});
 }
 
 function observe(urls: readonly string[], visitOne: (url: string) => Promise<Visit>) {

@@ -7,6 +7,7 @@ import type {KubeClient} from '../../src/runtime/kube/client.ts';
 import {ApiError} from '../../src/runtime/kube/errors.ts';
 import {createKubeClient} from '../../src/runtime/kube/http-client.ts';
 import type {KubeObject, ResourceType} from '../../src/runtime/kube/object.ts';
+import {PATIENCE_MS} from '../cluster/wait.ts';
 
 export function createTestClient(kubeconfig: string, fieldManager = 'tests'): KubeClient {
   const logger = pino({level: 'silent'});
@@ -27,16 +28,15 @@ const WATCH_LIMITS = {timeoutMs: 600_000, idleTimeoutMs: 600_000};
 
 /**
  * Waits until `describe` has no complaint about the object, which is undefined if it does not exist. Costs the API
- * server only one watch, no matter how long it takes. Throws after `timeoutMs`, with the last complaint.
+ * server only one watch, no matter how long it takes. Throws after three minutes, with the last complaint.
  */
 export async function untilObject<T extends KubeObject>(
   client: KubeClient,
   resource: ResourceType<T>,
   {namespace, name}: {readonly namespace: string; readonly name: string},
   describe: (object: T | undefined) => string | undefined,
-  timeoutMs: number,
 ): Promise<T> {
-  const limit = AbortSignal.timeout(timeoutMs);
+  const limit = AbortSignal.timeout(PATIENCE_MS);
   const stopping = new AbortController();
   const options = {namespace, signal: AbortSignal.any([limit, stopping.signal]), ...WATCH_LIMITS};
   const {promise: found, resolve} = Promise.withResolvers<T>();
@@ -53,7 +53,7 @@ export async function untilObject<T extends KubeObject>(
     return await Promise.race([found, watching()]);
   } catch (error) {
     if (!limit.aborted) throw error;
-    throw new Error(`${namespace}/${name}: not within ${timeoutMs / 1000} s; ${complaint}`, {cause: error});
+    throw new Error(`${namespace}/${name}: not within ${PATIENCE_MS / 1000} s; ${complaint}`, {cause: error});
   } finally {
     stopping.abort();
   }

@@ -66,7 +66,7 @@ export async function bundleOperator(folder: string, clock?: string): Promise<st
 /** Starts it and waits until its caches are synced. */
 export async function startOperator(options: OperatorOptions): Promise<OperatorProcess> {
   const {child, ...operator} = await spawnOperator(options);
-  const ready = until(`operator ${options.name} is ready`, operator.ready, {timeoutMs: 90_000});
+  const ready = until(`operator ${options.name} is ready`, operator.ready);
   await Promise.race([ready, failOnExit(child, operator.logFile)]);
   let isAsked = false;
   const asked = (end: () => Promise<void>) => () => {

@@ -6,7 +6,7 @@ import {until} from '../cluster/wait.ts';
 import {listAll} from './kube.ts';
 import {DEPLOYMENT, POD, type Pod} from './workload.ts';
 
-const WAIT = {timeoutMs: 90_000, intervalMs: 200};
+const WAIT = {intervalMs: 200};
 
 /** Resolves when this many pods are ready and no others are left. */
 export async function scale(

@@ -29,7 +29,7 @@ const SETTINGS = [
   'messages.certificate.issuerRef.kind=ClusterIssuer',
 ].flatMap(setting => ['--set', setting]);
 const HELM_WAIT = ['--wait', '--timeout', '600s'];
-const WAIT = {timeoutMs: 180_000, intervalMs: 500};
+const WAIT = {intervalMs: 500};
 
 let folder: string;
 let tenant: ClusterTenant;

@@ -28,15 +28,13 @@ function copy(): string {
   return root;
 }
 
-test('a chart has the same bytes wherever and whenever it is packaged', {timeout: 60_000}, async () => {
+test('a chart has the same bytes wherever and whenever it is packaged', async () => {
   const here = await packageChart(source);
   expect((await packageChart({...source, repository: copy()})).equals(here)).toBe(true);
   expect((await packageChart({...source, epoch: 1})).equals(here)).toBe(false);
 });
 
-test('the package has the CRDs, the license, a README, an icon, and what Artifact Hub shows', {
-  timeout: 60_000,
-}, async () => {
+test('the package has the CRDs, the license, a README, an icon, and what Artifact Hub shows', async () => {
   const files = readTar(gunzipSync(await packageChart(source)));
   expect([...files.keys()][0]).toBe('nameplate/Chart.yaml');
   expect([...files.keys()]).toEqual(
@@ -69,9 +67,7 @@ test('the package has the CRDs, the license, a README, an icon, and what Artifac
   expect(annotation('changes').filter(({kind}) => kind === 'added').length).toBeGreaterThan(0);
 });
 
-test('a published chart takes the image from where it is published, and links to the runbooks of its tag', {
-  timeout: 60_000,
-}, async () => {
+test('a published chart takes the image from where it is published, and links to the runbooks of its tag', async () => {
   const host = 'https://github.com/acme/nameplate';
   const publication = {image: 'ghcr.io/acme/nameplate', url: `${host}/releases/download/v${version}`};
   const files = readTar(gunzipSync(await packageChart(source, publication)));

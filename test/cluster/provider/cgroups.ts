@@ -50,7 +50,7 @@ function readFileIfThere(file: string): string {
 export async function removeCgroup(name: string): Promise<void> {
   for (const parent of hierarchies()) {
     const folder = join(parent, name);
-    await until(`${folder} is removed`, () => removeTree(folder) || !existsSync(folder), {timeoutMs: 20_000});
+    await until(`${folder} is removed`, () => removeTree(folder) || !existsSync(folder));
   }
 }
 

@@ -101,7 +101,7 @@ export async function ensureEngine(log: Log): Promise<void> {
     child.once('error', reject);
     child.once('exit', () => reject(new Error(`the Docker engine ended:\n${tail(logFile)}`)));
   });
-  await Promise.race([until('the Docker engine answers', () => answers(), {timeoutMs: 60_000}), ended]);
+  await Promise.race([until('the Docker engine answers', () => answers()), ended]);
 }
 
 /** Ends our engine if it has no node left. */
@@ -109,7 +109,7 @@ export async function endIdleEngine(): Promise<void> {
   if (!isOwn() || (await nodesOf()).length > 0) return;
   const pid = Number(readFileSync(PID, 'utf8'));
   process.kill(pid, 'SIGTERM');
-  await until('the Docker engine is gone', () => !existsSync(`/proc/${pid}`), {timeoutMs: 60_000});
+  await until('the Docker engine is gone', () => !existsSync(`/proc/${pid}`));
   for (const file of [SOCKET, PID]) await rm(file, {force: true});
   await removeCgroup(CGROUP);
   await removeIfEmpty('/lib/modules');

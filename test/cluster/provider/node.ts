@@ -108,7 +108,7 @@ async function startKubernetes(spec: NodeSpec): Promise<Child[]> {
     '--allow-privileged',
     '--kubelet-preferred-address-types=InternalIP', // for exec and logs
   );
-  const serving = until('the API server is ready', () => answersReady(plane), {timeoutMs: 90_000});
+  const serving = until('the API server is ready', () => answersReady(plane));
   await Promise.race([serving, failOnExit(server, logFile(spec, server.name))]);
   await writeKubeconfig(state.kubeconfig, plane, plane.token);
 
@@ -125,7 +125,7 @@ async function startKubernetes(spec: NodeSpec): Promise<Child[]> {
   );
   start('kube-proxy', client, `--hostname-override=${NODE}`, '--proxy-mode=iptables', '--conntrack-max-per-core=0');
   const wait = ['wait', '--for=condition=Ready', `node/${NODE}`, '--timeout=5s'];
-  await until('the node is Ready', () => run([programs.kubectl ?? 'kubectl', client, ...wait]), {timeoutMs: 90_000});
+  await until('the node is Ready', () => run([programs.kubectl ?? 'kubectl', client, ...wait]));
   return children;
 }
 

@@ -138,17 +138,13 @@ const REFUSED_BY_RBAC_OR_POLICY = /Only cert-manager may write this|must not sol
  */
 function denials({self, tenant}: Attacker): Promise<Record<string, string>> {
   const own = routeName(self.namespace, self.host('own'));
-  return until(
-    `${tenant.namespace}: all requests are decided`,
-    async () => {
-      const requests = await listAll(admin, CERTIFICATE_REQUEST, {namespace: self.namespace});
-      const others = requests.filter(({metadata}) => !metadata.name.startsWith(own));
-      const decided = others.map(({metadata, status}) => [metadata.name.replace(/-\d+$/, ''), decisionOf(status)]);
-      const isDone = decided.length >= 8 && decided.every(([, reason]) => reason);
-      return isDone ? (Object.fromEntries(decided) as Record<string, string>) : undefined;
-    },
-    {timeoutMs: 90_000},
-  );
+  return until(`${tenant.namespace}: all requests are decided`, async () => {
+    const requests = await listAll(admin, CERTIFICATE_REQUEST, {namespace: self.namespace});
+    const others = requests.filter(({metadata}) => !metadata.name.startsWith(own));
+    const decided = others.map(({metadata, status}) => [metadata.name.replace(/-\d+$/, ''), decisionOf(status)]);
+    const isDone = decided.length >= 8 && decided.every(([, reason]) => reason);
+    return isDone ? (Object.fromEntries(decided) as Record<string, string>) : undefined;
+  });
 }
 
 /** "Approved", or the reason of a denial. */

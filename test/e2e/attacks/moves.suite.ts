@@ -125,7 +125,7 @@ async function isAt(host: string, {self}: Attacker, other: Attacker): Promise<vo
 async function deleteNamespace(name: string): Promise<void> {
   await admin.delete(NAMESPACE, {name});
   const isGone = async () => (await admin.get(NAMESPACE, {name})) === undefined;
-  await until(`namespace ${name} is gone`, isGone, {timeoutMs: 90_000});
+  await until(`namespace ${name} is gone`, isGone);
 }
 
 /**

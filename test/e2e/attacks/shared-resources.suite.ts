@@ -34,7 +34,7 @@ export async function squat(victim: Victim): Promise<void> {
     const isTold = reasons.length === MAX_DOMAINS + over && !reasons.includes('none yet');
     return isTold && reasons.filter(reason => reason === 'PlanLimitReached').length === over;
   };
-  await until(`all but ${MAX_DOMAINS} are over the limit`, areOver, {timeoutMs: 120_000});
+  await until(`all but ${MAX_DOMAINS} are over the limit`, areOver);
   await self.sees(later, {state: 'Unverified', DNSVerified: 'RecordMissing', Claimed: 'Waiting'});
   await self.sees(victim.host, {state: 'Unverified', DNSVerified: 'RecordMismatch', Claimed: 'HeldByAnotherAccount'});
   await self.sees(zone, {state: 'Unverified', DNSVerified: 'RecordMissing', Claimed: 'Waiting'});
@@ -106,7 +106,7 @@ export async function misleadVerifier(): Promise<void> {
   const told = (turn: number) => () => reported.find(({observed}) => observed.includes(`turn-${turn}.`));
   for (const turn of [0, 1, 2]) {
     await zones.set(turning, 'CNAME', `turn-${turn}.evil.test`);
-    await until(`turn ${turn} is reported`, told(turn), {timeoutMs: 90_000});
+    await until(`turn ${turn} is reported`, told(turn));
   }
   await stop();
   const pauses = reported.slice(1).flatMap(({reason, at}, index) => {

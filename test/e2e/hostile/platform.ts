@@ -38,7 +38,7 @@ export async function issueBy({directory, trust}: WatchedCa): Promise<string> {
     const {status} = (await admin.get(ACME_ISSUER, {name: ISSUER.name})) ?? {};
     return status?.accountServer === directory ? status.accountURI : undefined;
   };
-  return await until('the issuer has its account', account, {timeoutMs: 60_000});
+  return await until('the issuer has its account', account);
 }
 
 /** Restores the configuration for the other tests. */

@@ -103,7 +103,7 @@ export class Victims {
     await attack.list(this.roaming);
     await cluster.zones.set(this.roaming, 'CNAME', await attack.ownTarget());
     const hasMoved = () => this.#oracle.holderOf(this.roaming) === self.namespace;
-    await until('the claim has moved', hasMoved, {timeoutMs: 30_000});
+    await until('the claim has moved', hasMoved);
   }
 
   /** Ends a round: drops the hosts that moved or arrived during it. */

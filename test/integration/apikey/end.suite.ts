@@ -114,7 +114,7 @@ export function endSuite(world: () => KeyWorld): void {
     await world().client.delete(NAMESPACE, {name: 'restored'});
     // Deleted by the cluster's own controller, which takes its time.
     const isGone = async () => !(await world().client.get(NAMESPACE, {name: 'restored'}));
-    await until('the namespace is gone', isGone, {timeoutMs: 60_000, intervalMs: 250});
+    await until('the namespace is gone', isGone, {intervalMs: 250});
     await tenant.ends(key);
     const again = await newKeyTenant(world(), 'restored', 'acme');
     await again.applySecret({key}, {labels, annotations});

@@ -13,7 +13,7 @@ import type {KeyWorld} from './key-world.ts';
 
 const NAME = 'shop';
 const SECRET_NAME = 'shop-apikey';
-const PATIENCE = {timeoutMs: 40_000, intervalMs: 25};
+const PATIENCE = {intervalMs: 25};
 
 export async function newKeyTenant(world: KeyWorld, namespace: string, account?: string): Promise<KeyTenant> {
   await world.client.apply(NAMESPACE, objects.tenantNamespace(namespace, {account}));

@@ -27,8 +27,6 @@ import {signingRequest} from './signing-request.ts';
 import {startWebhook} from './webhook.ts';
 
 const ROUNDS = 40;
-/** Some decisions are due ten seconds after the request. */
-const PATIENCE = {timeoutMs: 90_000};
 
 let world: OperatorWorld;
 let webhook: Child;
@@ -100,7 +98,7 @@ function decided(tenant: DomainTenant, prefix: string): Promise<{type: string; r
     );
     return found?.status?.conditions?.find(({type}) => type === 'Approved' || type === 'Denied');
   };
-  return until(`the request of ${prefix} is decided`, decision, PATIENCE);
+  return until(`the request of ${prefix} is decided`, decision);
 }
 
 test('a host that its namespace has proved gets its certificate', async () => {
@@ -139,7 +137,7 @@ test('a decision that is refused: each request says so, and the host continues o
         world.history
           .list(EVENT, namespace)
           .find(({reason, regarding}) => reason === 'DecisionRefused' && regarding?.name?.startsWith(prefix));
-      const event = await until(`the request of ${prefix} has an Event`, found, PATIENCE);
+      const event = await until(`the request of ${prefix} has an Event`, found);
       expect(event.note).toContain(DENIAL);
     }
   } finally {
@@ -352,7 +350,7 @@ test('a certificate that cert-manager cannot renew is reported with its expiry, 
   const dnsNames = [await liveHost('legacy')];
   const key = `${mallory.namespace}/legacy`;
   await makeCertificate(mallory, 'legacy', {dnsNames});
-  const notAfter = await until('it is issued', () => world.history.get(CERTIFICATE, key)?.status?.notAfter, PATIENCE);
+  const notAfter = await until('it is issued', () => world.history.get(CERTIFICATE, key)?.status?.notAfter);
   const counts = (count: number) => async () =>
     (await world.operator().metric('nameplate_certificates_not_renewable')) === count;
   await until('it can be renewed', counts(0));
@@ -380,7 +378,7 @@ async function decisions(tenant: DomainTenant, prefix: string): Promise<string[]
       return found && `${found.type} ${found.reason}`;
     });
   const allDenied = () => shown().length > 0 && shown().every(text => text?.startsWith('Denied'));
-  await until(`${prefix}: all requests are denied`, allDenied, PATIENCE);
+  await until(`${prefix}: all requests are denied`, allDenied);
   return shown().map(text => text ?? '');
 }
 
@@ -512,7 +510,7 @@ test("if cert-manager's built-in approver is enabled, only the platform team is 
     return decision.type === 'Approved' ? decision : undefined;
   };
   // Until the approver runs, the operator denies each request, ten seconds after its creation.
-  const decision = await until('the approver approves a request', approved, PATIENCE);
+  const decision = await until('the approver approves a request', approved);
   expect(decision).toMatchObject({reason: 'cert-manager.io'});
   const want = {ready: true, approvals: true, log: true, events: [RELEASE.namespace]};
   await until('it is reported', async () => isDeepStrictEqual(await told(), want)).catch(async () => {

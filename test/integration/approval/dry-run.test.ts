@@ -10,9 +10,6 @@ import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
 import {installIngressClass, type OperatorWorld, startOperatorWorld, UNHURRIED} from '../operator/operator-world.ts';
 import {startWebhook} from './webhook.ts';
 
-/** cert-manager retries with a backoff, and some decisions are due ten seconds after the request. */
-const PATIENCE = {timeoutMs: 90_000};
-
 let world: OperatorWorld;
 let webhook: Child;
 let victim: DomainTenant;
@@ -69,8 +66,8 @@ test('a certificate that Nameplate would deny is issued, and reported', async ()
     metadata,
     spec,
   } as never);
-  await until('it is issued', () => world.history.get(SECRET, `${mallory.namespace}/steal`), PATIENCE);
-  await until('it is reported', () => warnings(mallory.namespace).length > 0, PATIENCE);
+  await until('it is issued', () => world.history.get(SECRET, `${mallory.namespace}/steal`));
+  await until('it is reported', () => warnings(mallory.namespace).length > 0);
   expect(warnings(mallory.namespace)).toEqual([
     expect.stringContaining(
       `Nameplate would deny this request, but this is a dry run. This namespace does not hold ${host}.`,
@@ -90,7 +87,7 @@ test('an approved request that Nameplate would remove stays, and is reported', a
   const spec = {secretName: 'open', issuerRef: UNHURRIED, dnsNames: [host]};
   const identity = {apiVersion: 'cert-manager.io/v1', kind: 'Certificate', metadata: certificate};
   await world.client.apply(CERTIFICATE, {...identity, spec} as never);
-  await until('it is reported', () => warnings(namespace, 'WouldBeRemoved').length === 1, PATIENCE);
+  await until('it is reported', () => warnings(namespace, 'WouldBeRemoved').length === 1);
   expect(warnings(namespace, 'WouldBeRemoved')).toEqual([
     expect.stringContaining(
       `Nameplate would remove this approved request, but this is a dry run. This namespace does not hold ${host}.`,

@@ -25,7 +25,7 @@ export async function startWebhook(api: ApiServer, folder: string): Promise<Chil
   ];
   const child = startChild('cert-manager-webhook', argv, {log});
   const answers = async () => (await fetch(`http://127.0.0.1:${healthPort}/healthz`)).ok;
-  const ready = until('the webhook is ready', answers, {timeoutMs: 90_000});
+  const ready = until('the webhook is ready', answers);
   await Promise.race([ready, failOnExit(child, log)]);
   const caBundle = (await run(['openssl', 'base64', '-A', '-in', certificate])).trim();
   for (const kind of ['mutating', 'validating']) await configure(api, kind, port ?? 0, caBundle);

@@ -28,14 +28,14 @@ beforeAll(async () => {
     config: {externalAccountBindingRequired: true, externalAccountMACKeys: {[KEY_ID]: KEY}},
   });
   await world.startSigner('signer');
-}, 240_000);
+});
 afterAll(() => world?.stop());
 
 const ready = () => findCondition(world.history.get(ACME_ISSUER, ISSUER_NAME)?.status?.conditions, 'Ready');
 
 async function issuerSays(reason: string, ...texts: string[]): Promise<void> {
   const isSo = () => ready()?.reason === reason && texts.every(text => ready()?.message.includes(text));
-  await until(`the ACMEIssuer says ${reason}`, isSo, {timeoutMs: 40_000}).catch(() => {
+  await until(`the ACMEIssuer says ${reason}`, isSo).catch(() => {
     expect(ready()).toMatchObject({reason});
     for (const text of texts) expect(ready()?.message).toContain(text);
   });
@@ -68,7 +68,7 @@ async function renewalOf(tenant: DomainTenant, host: string, isWanted: (renewal:
 }
 
 test('as long as the binding is missing or wrong, the ACMEIssuer says what to write where; then a host goes live', async () => {
-  const tenant = await newDomainTenant(world, 'bound', {timeoutMs: 60_000});
+  const tenant = await newDomainTenant(world, 'bound');
   const host = tenant.host('shop');
   await issuerSays('AccountRefused', 'externalAccountRequired', 'spec.externalAccountBinding');
   await tenant.deployedProject({primary: host});
@@ -92,7 +92,7 @@ test('as long as the binding is missing or wrong, the ACMEIssuer says what to wr
   await writeBinding({hmac: `${KEY}\n`});
   await issuerSays('AccountReady');
   await tenant.becomesLive(host);
-}, 240_000);
+});
 
 test('what the CA itself suggests decides when a certificate is renewed, and its order replaces that one', async () => {
   const [early, nonsense] = [await newLiveTenant(world, 'early'), await newLiveTenant(world, 'nonsense')];
@@ -113,7 +113,7 @@ test('what the CA itself suggests decides when a certificate is renewed, and its
   await early.tenant.becomesLive(early.host);
   expect(ordersFor(early.host)).toHaveLength(2);
   expect(ordersFor(nonsense.host)).toHaveLength(1);
-}, 120_000);
+});
 
 test('a CA that suggests to renew every certificate at once, again and again, gets one renewal', async () => {
   const {tenant, host} = await newLiveTenant(world, 'always');
@@ -129,7 +129,7 @@ test('a CA that suggests to renew every certificate at once, again and again, ge
   expect(tenant.claim(host)?.spec.issuance).toMatchObject({renewal: next});
   expect(ordersFor(host)).toHaveLength(2);
   delete world.proxy.switches.rewrite;
-}, 120_000);
+});
 
 function asked(renewal: string): boolean {
   return world.proxy.seen.some(({resource, path}) => resource === 'renewalInfo' && path.endsWith(renewal));
@@ -145,7 +145,7 @@ async function beginAgain(name: string): Promise<void> {
   const status = {accountURI: null, accountServer: null, thumbprint: null};
   await world.client.patch(ACME_ISSUER, {name: ISSUER_NAME}, {status}, {subresource: 'status'});
   await world.startSigner(name);
-  await until('there is another account', () => account() !== undefined && account() !== first, {timeoutMs: 40_000});
+  await until('there is another account', () => account() !== undefined && account() !== first);
 }
 
 test('after the platform has lost its key and begins with another account, hosts renew', async () => {
@@ -155,7 +155,7 @@ test('after the platform has lost its key and begins with another account, hosts
   await tenant.renew(host);
   await renewalOf(tenant, host, renewal => renewal !== before);
   expect(ordersFor(host).map(({payload}) => payload.replaces)).toEqual([undefined, before, undefined]);
-}, 120_000);
+});
 
 test('a limit says nothing about an account in doubt: it stays', async () => {
   const {tenant, host} = await waitingTenant(world, 'doubted', {timeoutMs: 60_000});
@@ -176,7 +176,7 @@ test('a limit says nothing about an account in doubt: it stays', async () => {
   const reasons = since.map(({object}) => findCondition(object.status?.conditions, 'Ready')?.reason);
   expect(reasons.filter(reason => reason !== 'AccountReady')).toEqual([]);
   expect(account()).toBe(first);
-}, 120_000);
+});
 
 test('an account that was deactivated is reported, and hosts get their certificates by the next one', async () => {
   const secret = await world.client.get(SECRET, ACCOUNT_KEY);
@@ -186,7 +186,7 @@ test('an account that was deactivated is reported, and hosts get their certifica
   const former = account() ?? '';
   await client.deactivateAuthorization(former, former, new AbortController().signal);
   await client.close();
-  const tenant = await newDomainTenant(world, 'deactivated', {timeoutMs: 60_000});
+  const tenant = await newDomainTenant(world, 'deactivated');
   const host = tenant.host('shop');
   await tenant.deployedProject({primary: host});
   await tenant.createRecords(host);
@@ -194,7 +194,7 @@ test('an account that was deactivated is reported, and hosts get their certifica
   await tenant.becomes(host, {CertificateReady: 'IssuerNotReady'}, ['deactivated']);
   await beginAgain('next-account');
   await tenant.becomesLive(host);
-}, 120_000);
+});
 
 test('a CA that has forgotten everything gets a new account, and hosts renew', async () => {
   const {tenant, host} = await newLiveTenant(world, 'forgotten');
@@ -203,4 +203,4 @@ test('a CA that has forgotten everything gets a new account, and hosts renew', a
   await tenant.renew(host);
   await renewalOf(tenant, host, renewal => renewal !== before);
   expect(ready()).toMatchObject({status: 'True', reason: 'AccountReady'});
-}, 120_000);
+});

@@ -16,7 +16,6 @@ import {type FaultProxy, startFaultProxy} from '../runtime/fault-proxy.ts';
 import {type CaWorld, ISSUER_NAME, startCaWorld} from './ca-world.ts';
 import {countOrders, isOf, publishedTo, waitingTenant} from './orders.ts';
 
-const PATIENCE = {timeoutMs: 60_000};
 const signal = new AbortController().signal;
 
 let world: CaWorld;
@@ -25,7 +24,7 @@ let orders: ReturnType<typeof countOrders>;
 beforeAll(async () => {
   world = await startCaWorld({env: {PEBBLE_AUTHZREUSE: '100'}});
   await world.startSigner('signer');
-}, 240_000);
+});
 afterAll(() => world?.stop());
 beforeEach(() => {
   world.proxy.switches.reuseOrders = true;
@@ -45,7 +44,7 @@ function holdFirst(...wanted: readonly (readonly [CaResource, string])[]) {
     held.add(index);
     return {kind: 'held', until: promise};
   };
-  const areHeld = (count: number) => until(`${count} answers are held`, () => held.size === count, PATIENCE);
+  const areHeld = (count: number) => until(`${count} answers are held`, () => held.size === count);
   return {answer, areHeld};
 }
 
@@ -85,7 +84,7 @@ test.each(['newOrder', 'authorization', 'challenge', 'finalize', 'certificate'] 
     const acceptedBefore = accepted();
     await next.deployedProject({primary: host});
     await next.createRecords(host);
-    await until('the host has moved', () => next.claim(host)?.spec.namespace === next.namespace, PATIENCE);
+    await until('the host has moved', () => next.claim(host)?.spec.namespace === next.namespace);
     answer();
     await next.becomesLive(host);
 
@@ -102,7 +101,6 @@ test.each(['newOrder', 'authorization', 'challenge', 'finalize', 'certificate'] 
       expect(refused).toBeGreaterThan(1);
     }
   },
-  120_000,
 );
 
 function expectOneOrder(tenant: DomainTenant, host: string): void {
@@ -131,7 +129,7 @@ test('a leader that stands still during its orders, and wakes up after another o
   const first = await world.startSigner('still', brief, api.kubeconfig);
   const second = await world.startSigner('successor', brief);
   const leads = async (operator: OperatorProcess) => (await operator.metric('leader_election_master_status')) === 1;
-  await until('the first one leads', () => leads(first), PATIENCE);
+  await until('the first one leads', () => leads(first));
   const [confirming, ordering, finalizing] = [
     await waitingTenant(world, 'confirming'),
     await waitingTenant(world, 'ordering'),
@@ -146,10 +144,10 @@ test('a leader that stands still during its orders, and wakes up after another o
   const {promise: confirmed, resolve: confirm} = Promise.withResolvers<void>();
   const isConfirming = holdConfirmation(api, confirming.host, confirmed);
   await confirming.tenant.createRecords(confirming.host);
-  await until('it reads the claim to place the order', isConfirming, PATIENCE);
+  await until('it reads the claim to place the order', isConfirming);
   const resume = first.pause();
   try {
-    await until('the second one leads', () => leads(second), PATIENCE);
+    await until('the second one leads', () => leads(second));
     for (const {tenant, host} of all) await tenant.becomesLive(host);
     answer();
     confirm();
@@ -163,4 +161,4 @@ test('a leader that stands still during its orders, and wakes up after another o
     expectOneOrder(tenant, host);
     expect(publishedTo(tenant)).toHaveLength(1);
   }
-}, 180_000);
+});

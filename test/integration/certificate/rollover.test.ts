@@ -31,7 +31,7 @@ beforeAll(async () => {
   world = await startCaWorld();
   await start();
   account = (await issuerBecomes('AccountReady')).accountURI;
-}, 240_000);
+});
 afterAll(() => world?.stop());
 afterEach(() => {
   for (const name of Object.keys(world.proxy.switches)) delete world.proxy.switches[name as never];
@@ -65,7 +65,7 @@ async function change(acme: object = {}, certificates?: object): Promise<void> {
 async function issuerBecomes(reason: string, says = '', name = ISSUER_NAME) {
   const ready = () => findCondition(statusOf(name)?.conditions, 'Ready');
   const isSo = () => (ready()?.reason === reason && ready()?.message.includes(says) ? statusOf(name) : undefined);
-  return await until(`${name} is ${reason} ${says}`, isSo, {timeoutMs: 100_000}).catch(() => {
+  return await until(`${name} is ${reason} ${says}`, isSo).catch(() => {
     expect(ready()).toMatchObject({reason, message: expect.stringContaining(says)});
     throw new Error('too late');
   });
@@ -112,7 +112,7 @@ test('orders in progress wait until the CA has validated what was accepted, and 
   held.clear();
   await issuerBecomes('ChangingKey', 'the CA may still be validating hosts');
   await late.tenant.createRecords(late.host);
-  await until('the CA has changed the key', () => changedAt > 0, {timeoutMs: 90_000});
+  await until('the CA has changed the key', () => changedAt > 0);
   await world.operator().exited;
   await start([current - 1]);
   await changed();
@@ -125,7 +125,7 @@ test('orders in progress wait until the CA has validated what was accepted, and 
   }
   expect(seen('keyChange')).toHaveLength(1);
   expect(await keyIn(current - 1)).toEqual(before);
-}, 240_000);
+});
 
 // attack: account-key
 test.each<{
@@ -171,7 +171,6 @@ test.each<{
     expect(await keyIn(current - 1)).toEqual(former);
     await newLiveTenant(world, 'killed');
   },
-  120_000,
 );
 
 // attack: account-key
@@ -186,22 +185,18 @@ test('two operators that both lead give the account one key', async () => {
   await changed();
   await rival.stop();
   await newLiveTenant(world, 'rivals');
-}, 120_000);
+});
 
 test.each([
   ['says nothing', () => ({kind: 'lost'}) as const],
   ['fails', () => refusal(500, 'serverInternal', 'no database')],
-])(
-  'a CA that %s instead of confirming the change is asked again',
-  async (_, fault) => {
-    let faults = 0;
-    world.proxy.switches.fault = ({resource}) => (resource === 'keyChange' && faults++ === 0 ? fault() : undefined);
-    await change();
-    await changed();
-    expect(faults).toBeGreaterThan(0);
-  },
-  120_000,
-);
+])('a CA that %s instead of confirming the change is asked again', async (_, fault) => {
+  let faults = 0;
+  world.proxy.switches.fault = ({resource}) => (resource === 'keyChange' && faults++ === 0 ? fault() : undefined);
+  await change();
+  await changed();
+  expect(faults).toBeGreaterThan(0);
+});
 
 test('a CA that has changed the key although it says that it refuses is believed to have changed it', async () => {
   world.proxy.switches.rewrite = ({resource}, reply) => {
@@ -210,7 +205,7 @@ test('a CA that has changed the key although it says that it refuses is believed
   };
   await change();
   await changed();
-}, 120_000);
+});
 
 test('no order is placed before every replica of the responder answers with the new key', async () => {
   const {addresses} = world.certificatesBy().acme.challenges;
@@ -235,7 +230,7 @@ test('no order is placed before every replica of the responder answers with the 
   await changed();
   await tenant.becomesLive(host);
   await second.kill();
-}, 120_000);
+});
 
 // attack: account-key
 test('a configuration that no longer names the key of the account creates neither another key nor another account', async () => {
@@ -253,7 +248,7 @@ test('a configuration that no longer names the key of the account creates neithe
   await start([current + 1]); // the change is taken back
   await changed();
   await newLiveTenant(world, 'taken-back');
-}, 180_000);
+});
 
 test('step-ca, which cannot change keys, issues with the former one, and Pebble, which was down, gets the new one later', async () => {
   const {addresses} = world.certificatesBy().acme.challenges;
@@ -286,4 +281,4 @@ test('step-ca, which cannot change keys, issues with the former one, and Pebble,
   await issuerBecomes('AccountReady', `in Secret ${RELEASE.namespace}/${nameOf(current)}.`, 'step');
   await newLiveTenant(world, 'given-up');
   await stepCa.stop();
-}, 240_000);
+});

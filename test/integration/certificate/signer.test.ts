@@ -15,7 +15,7 @@ let world: CaWorld;
 beforeAll(async () => {
   world = await startCaWorld();
   await world.startSigner('signer');
-}, 240_000);
+});
 afterAll(() => world?.stop());
 afterEach(() => {
   for (const name of Object.keys(world.proxy.switches)) delete world.proxy.switches[name as never];
@@ -109,9 +109,7 @@ test('a rate limit holds every order of the account for as long as the CA says',
   await until('the CA has refused', () => refusedAtMs > 0);
   const early = world.proxy.seen.length;
   await second.tenant.createRecords(second.host);
-  await until('the next order', () => world.proxy.seen.slice(early).some(({resource}) => resource === 'newOrder'), {
-    timeoutMs: 30_000,
-  });
+  await until('the next order', () => world.proxy.seen.slice(early).some(({resource}) => resource === 'newOrder'));
   expect(Date.now() - refusedAtMs).toBeGreaterThan(3900);
   await first.tenant.becomesLive(first.host);
   await second.tenant.becomesLive(second.host);
@@ -149,7 +147,7 @@ test('orders of a CA that the ACMEIssuer no longer names are forgotten, also tho
   await world.applyIssuer();
   await newLiveTenant(world, 'back');
   await other.stop();
-}, 120_000);
+});
 
 test('while the CA is down, requests stay pending, the ACMEIssuer says so, and nothing needs a person afterwards', async () => {
   const {tenant, host} = await waitingTenant(world, 'outage');
@@ -160,11 +158,11 @@ test('while the CA is down, requests stay pending, the ACMEIssuer says so, and n
   );
   const reachable = () =>
     world.history.get(ACME_ISSUER, ISSUER_NAME)?.status?.conditions?.find(({type}) => type === 'Reachable')?.status;
-  await until('the ACMEIssuer says so', () => reachable() === 'False', {timeoutMs: 70_000});
+  await until('the ACMEIssuer says so', () => reachable() === 'False');
   world.proxy.switches.down = false;
   await tenant.becomesLive(host);
   expect(tenant.claim(host)?.spec.failures ?? []).toEqual([]);
-}, 180_000);
+});
 
 test('an order whose answer was lost is not placed twice', async () => {
   const {tenant, host} = await waitingTenant(world, 'lost');
@@ -184,9 +182,7 @@ test.each([
   const body = await chain();
   world.proxy.switches.rewrite = (request, reply) => (isCertificateOf(request, host) ? {...reply, body} : reply);
   await tenant.createRecords(host);
-  await until('the CA has sent it', () => world.proxy.seen.some(request => isCertificateOf(request, host)), {
-    timeoutMs: 30_000,
-  });
+  await until('the CA has sent it', () => world.proxy.seen.some(request => isCertificateOf(request, host)));
   await tenant.until('the claim has no open order', () => {
     const {issuance} = tenant.claim(host)?.spec ?? {};
     return issuance !== undefined && (issuance.problem !== undefined || issuance.order === undefined);
@@ -260,7 +256,7 @@ test('a default host gets its own certificate by one order, and keeps it', async
   expect(tenant.certificate(host)?.metadata).toMatchObject({uid});
   expect(tenant.claim(host)?.spec).not.toHaveProperty('releasedAt');
   expect(ordersFor(world, host)).toHaveLength(1);
-}, 120_000);
+});
 
 /** Alone: a process that is killed keeps its Lease for a while. */
 async function startAlone(name: string, through?: string): Promise<void> {
@@ -283,7 +279,7 @@ test.each(['newOrder', 'order', 'authorization', 'challenge', 'finalize', 'certi
       return {kind: 'lost'};
     });
     await tenant.createRecords(host);
-    await until('the operator is dead', () => isDead, {timeoutMs: 30_000});
+    await until('the operator is dead', () => isDead);
     await world.operator().exited;
     await startAlone(`after-${resource}`);
     await tenant.becomesLive(host);
@@ -291,7 +287,6 @@ test.each(['newOrder', 'order', 'authorization', 'challenge', 'finalize', 'certi
     expect(tenant.claim(host)?.spec.orders).toHaveLength(1);
     expect(publishedTo(tenant)).toHaveLength(1);
   },
-  120_000,
 );
 
 test('an operator that is killed when it has published a certificate has recorded its identifier for renewal information', async () => {
@@ -308,14 +303,14 @@ test('an operator that is killed when it has published a certificate has recorde
     return {kind: 'lost', onLost: () => void world.operator().kill()};
   };
   await tenant.createRecords(host);
-  await until('the operator is dead', () => isDead, {timeoutMs: 30_000});
+  await until('the operator is dead', () => isDead);
   await world.operator().exited;
   await startAlone('after-publish');
   await api.stop();
   await tenant.becomesLive(host);
   expect(tenant.claim(host)?.spec.issuance).toMatchObject({renewal: expect.stringMatching(/^[\w-]+\.[\w-]+$/)});
   expect(tenant.claim(host)?.spec.orders).toHaveLength(1);
-}, 120_000);
+});
 
 function isCertificateOf(request: CaRequestSeen, host: string): boolean {
   return isOf('certificate', request, host);

@@ -18,7 +18,7 @@ beforeAll(async () => {
   await world.certManager.install();
   await installGateway(world);
   stopAccepting = acceptAlways(world.client);
-}, 240_000);
+});
 afterAll(async () => {
   await stopAccepting?.();
   await world?.stop();
@@ -28,6 +28,5 @@ afterAll(async () => {
 crashSuite(() => ({...world, kubeconfig: world.api.kubeconfig, config: {...world.config, routing}}), {
   routes: [HTTP_ROUTE, LISTENER_SET],
   tables: Boolean(process.env.SOAK),
-  patienceMs: 3 * MINUTE_MS,
   timeoutMs: 15 * MINUTE_MS,
 });

@@ -27,11 +27,6 @@ export interface CrashOptions {
   readonly approves?: boolean;
   /** What a new tenant needs in addition to its namespace and its zone. */
   readonly prepare?: (tenant: DomainTenant) => Promise<void>;
-  /**
-   * How long each step of a life may take. An operator that dies at each write starts about thirty times until all is
-   * live.
-   */
-  readonly patienceMs: number;
   /** How long all lives of a test may take. */
   readonly timeoutMs: number;
 }
@@ -44,7 +39,7 @@ interface Life {
 }
 
 export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld, options: CrashOptions): void {
-  const {prepare, routes = [INGRESS, MIDDLEWARE], tables = true, approves = false, patienceMs, timeoutMs} = options;
+  const {prepare, routes = [INGRESS, MIDDLEWARE], tables = true, approves = false, timeoutMs} = options;
   /** A life without a death. */
   let undisturbed: Life;
   let program: string;
@@ -55,17 +50,15 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
     program = await bundleOperator(world().folder);
     process.env.NODE_COMPILE_CACHE = join(world().folder, 'compiled');
     undisturbed = await live(() => undefined);
-  }, patienceMs);
+  });
 
   /** A life with planned deaths, with its own namespace and operator. */
   async function live(plan: Plan, want?: Traces): Promise<Life> {
-    const tenant = await newDomainTenant(world(), `crash-${randomBytes(2).toString('hex')}`, {timeoutMs: patienceMs});
+    const tenant = await newDomainTenant(world(), `crash-${randomBytes(2).toString('hex')}`);
     await prepare?.(tenant);
     const operator = await MortalOperator.start(world(), tenant.namespace, plan, program);
     try {
-      const traces = await liveThrough(tenant, routes, (name, state) =>
-        settled(operator, state, want?.[name], patienceMs),
-      );
+      const traces = await liveThrough(tenant, routes, (name, state) => settled(operator, state, want?.[name]));
       const {writes, deaths} = operator;
       return {traces, writes: [...writes], deaths: [...deaths], tenant};
     } catch (error) {
@@ -161,28 +154,19 @@ export function crashSuite(world: () => DomainTenantWorld & MortalOperatorWorld,
 }
 
 /** Returns the state once it is as wanted or, if nothing is known yet, once it has not changed for a while. */
-async function settled(
-  operator: MortalOperator,
-  state: () => State,
-  want: State | undefined,
-  timeoutMs: number,
-): Promise<State> {
+async function settled(operator: MortalOperator, state: () => State, want: State | undefined): Promise<State> {
   if (want) {
     const isSo = () => isDeepStrictEqual(state(), want);
-    await until('the state is as it should be', isSo, {timeoutMs}).catch(() => undefined);
+    await until('the state is as it should be', isSo).catch(() => undefined);
     return state();
   }
   let last = {writes: -1, state: {} as State, sameFor: 0};
-  await until(
-    'nothing changes any more',
-    () => {
-      const now = {writes: operator.writes.length, state: state()};
-      const isSame = now.writes === last.writes && isDeepStrictEqual(now.state, last.state);
-      last = {...now, sameFor: isSame ? last.sameFor + 1 : 0};
-      return last.sameFor >= 30;
-    },
-    {timeoutMs},
-  );
+  await until('nothing changes any more', () => {
+    const now = {writes: operator.writes.length, state: state()};
+    const isSame = now.writes === last.writes && isDeepStrictEqual(now.state, last.state);
+    last = {...now, sameFor: isSame ? last.sameFor + 1 : 0};
+    return last.sameFor >= 30;
+  });
   return last.state;
 }
 

@@ -77,7 +77,7 @@ describe(`${CROWD} domains on tarpit servers do not delay a neighbor`, () => {
   const deadlineMs = defaultDnsConfig.verdictTimeoutMs;
 
   // attack: hostile-dns
-  test('of another account', {timeout: 120_000}, async () => {
+  test('of another account', async () => {
     const subjects = [...pits(() => 'attacker'), neighbour];
     const {late} = await internet.crowd({config: {}, subjects, lateAfterMs: 6000, limitMs: 60_000});
     expect(late).toMatchObject([{host: 'shop.neighbour.com', verified: true}]);
@@ -85,7 +85,7 @@ describe(`${CROWD} domains on tarpit servers do not delay a neighbor`, () => {
   });
 
   // attack: hostile-dns
-  test('of another account, if one resolver is queried about all', {timeout: 120_000}, async () => {
+  test('of another account, if one resolver is queried about all', async () => {
     const subjects = [...pits(() => 'attacker'), neighbour];
     // By then, the resolver may not have answered anything.
     const {late} = await internet.crowd({config: RECURSIVE, subjects, lateAfterMs: 4000, limitMs: 60_000});
@@ -93,7 +93,7 @@ describe(`${CROWD} domains on tarpit servers do not delay a neighbor`, () => {
     expect(late[0]?.ms).toBeLessThan(deadlineMs);
   });
 
-  test('even if each of them belongs to a separate account', {timeout: 180_000}, async () => {
+  test('even if each of them belongs to a separate account', async () => {
     const subjects = [...pits(n => `account ${n}`), neighbour];
     const {late} = await internet.crowd({config: {}, subjects, lateAfterMs: 6000, limitMs: 90_000});
     expect(late).toMatchObject([{host: 'shop.neighbour.com', verified: true}]);

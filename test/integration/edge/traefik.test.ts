@@ -164,7 +164,7 @@ beforeAll(async () => {
   const log = join(folder, 'log');
   edge = startChild('traefik', argv, {log, env: {...process.env, KUBECONFIG: server.kubeconfig}});
   const isReady = async () => (await get(REDIRECTING, '/')).location === `https://${SERVING}/`;
-  const ready = until('Traefik has the routes', isReady, {timeoutMs: 100_000});
+  const ready = until('Traefik has the routes', isReady);
   await Promise.race([ready, failOnExit(edge, log)]);
 });
 afterAll(async () => {

@@ -27,7 +27,7 @@ export async function startEdge(kind: (typeof EDGES)[number], service: Pick<Serv
     await response?.arrayBuffer();
     return response?.status === 200;
   };
-  await until('the edge serves the API', isReady, {timeoutMs: 60_000});
+  await until('the edge serves the API', isReady);
   return {port, stop: child.stop};
 }
 

@@ -78,5 +78,5 @@ export function fuzzSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrap
     );
     const failures = (await readJsonLines(service.logFile)).filter(line => line.message === 'The request failed.');
     expect(failures).toEqual([]);
-  }, 600_000);
+  });
 }

@@ -11,8 +11,6 @@ import type {Service, ServiceOptions} from './service.ts';
 const ACCOUNT_BYTES = 8 * MIB;
 const REQUESTS_AT_ONCE = 300;
 const MAX_CONNECTIONS = 2048;
-/** For what takes long on a busy machine. */
-const PATIENCE = {timeoutMs: 120_000};
 /** Includes the objects and buffers that Node and the kernel need for held bytes: see limits.heldBytes. */
 const RESIDENT_BYTES = 200 * MIB;
 const BODY_BYTES = 262_144;
@@ -47,7 +45,7 @@ export function heldSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrap
   });
   afterEach(async () => {
     raw.closeAll();
-    await until('nothing is held', async () => (await heldBytes(service)) === 0, PATIENCE);
+    await until('nothing is held', async () => (await heldBytes(service)) === 0);
   });
   afterAll(async () => {
     client.close();
@@ -88,7 +86,7 @@ export function heldSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrap
       ...raw.many(150, `${head(key, 'POST /messages/claim')}${bytes}`),
       ...raw.many(150, `${head(key)}${bytes}`),
     ]);
-    await until('all are refused', () => attack.every(({received}) => received !== ''), PATIENCE);
+    await until('all are refused', () => attack.every(({received}) => received !== ''));
     for (const {received} of attack) expect(received).toMatch(/^HTTP\/1\.1 (?:400|413|429) /);
   });
 
@@ -111,7 +109,7 @@ export function heldSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrap
     const attack = await expectBounded(() => raw.many(500, `${head(key, 'GET /messages')}\r\n`, {unread: true}));
     await until('answers wait for their readers', async () => (await heldBytes(service)) > MIB);
     for (const {socket} of attack) socket.resume();
-    await until('they are over', async () => (await heldBytes(service)) === 0, PATIENCE);
+    await until('they are over', async () => (await heldBytes(service)) === 0);
     await expect(client.get(key, '/messages?limit=1')).resolves.toMatchObject({status: 200});
   });
 

@@ -250,18 +250,14 @@ describe.concurrent('the dashboards', () => {
 
 // `make pictures`, for docs/operations.md.
 if (process.env.PICTURES) {
-  test.each(['operator', 'messages'] as const)(
-    'draws the dashboard of %s',
-    async program => {
-      const {title, panels} = dashboardOf(program);
-      const recorded = `min(count_over_time(up[${PICTURE_SECONDS}s]))`;
-      const isLong = async () => ((await prometheus.query(recorded))[0]?.value ?? 0) > PICTURE_SECONDS - 5;
-      await until('there is enough to draw', isLong, {timeoutMs: 2 * PICTURE_SECONDS * 1000});
-      const drawn = await Promise.all(panels.map(async panel => ({panel, lines: await linesOf(program, panel)})));
-      await writeFile(join(ROOT, `docs/images/dashboard-${program}.svg`), drawDashboard(title, drawn, PICTURE_SECONDS));
-    },
-    300_000,
-  );
+  test.each(['operator', 'messages'] as const)('draws the dashboard of %s', async program => {
+    const {title, panels} = dashboardOf(program);
+    const recorded = `min(count_over_time(up[${PICTURE_SECONDS}s]))`;
+    const isLong = async () => ((await prometheus.query(recorded))[0]?.value ?? 0) > PICTURE_SECONDS - 5;
+    await until('there is enough to draw', isLong, {timeoutMs: 2 * PICTURE_SECONDS * 1000});
+    const drawn = await Promise.all(panels.map(async panel => ({panel, lines: await linesOf(program, panel)})));
+    await writeFile(join(ROOT, `docs/images/dashboard-${program}.svg`), drawDashboard(title, drawn, PICTURE_SECONDS));
+  });
 }
 
 async function linesOf(program: Program, {targets = []}: Panel): Promise<readonly Line[]> {

@@ -107,7 +107,7 @@ export function certificateSuite(world: () => OperatorWorld): void {
     await tenant.verify(host, 'fixed');
     await certify(tenant, host, [`DNS:${host}`], () => tenant.domain(host)?.status?.state === 'Live');
     await tenant.becomesLive(host);
-  }, 600_000); // three certificates, one after another
+  });
 
   test('a certificate that takes too long is Overdue, and a verify request starts a new attempt', async () => {
     const tenant = await newDomainTenant(world(), 'overdue');

@@ -69,56 +69,52 @@ const backendOf = (tenant: DomainTenant, host: string) =>
 test.each([
   {what: 'forward', ms: HOUR_MS},
   {what: 'back', ms: -HOUR_MS},
-])(
-  'an hour $what',
-  async ({what, ms}) => {
-    const [quiet, moving, former, next, solving, mallory] = [
-      await newLive(`${what}-quiet`),
-      await newLive(`${what}-moving`),
-      await newLive(`${what}-former`),
-      await newDomainTenant(world, `${what}-next`),
-      await newLive(`${what}-solving`),
-      await newDomainTenant(world, `${what}-mallory`),
-    ];
-    await next.deployedProject({primary: former.host});
-    await next.becomes(former.host, {Claimed: 'HeldByAnotherAccount'});
-    const decided = await request(solving.tenant, solving.host);
-    await solving.tenant.until('the request is approved', () => decided().includes('Approved HostHeld'));
+])('an hour $what', async ({what, ms}) => {
+  const [quiet, moving, former, next, solving, mallory] = [
+    await newLive(`${what}-quiet`),
+    await newLive(`${what}-moving`),
+    await newLive(`${what}-former`),
+    await newDomainTenant(world, `${what}-next`),
+    await newLive(`${what}-solving`),
+    await newDomainTenant(world, `${what}-mallory`),
+  ];
+  await next.deployedProject({primary: former.host});
+  await next.becomes(former.host, {Claimed: 'HeldByAnotherAccount'});
+  const decided = await request(solving.tenant, solving.host);
+  await solving.tenant.until('the request is approved', () => decided().includes('Approved HostHeld'));
 
-    await step(ms);
-    try {
-      await moving.tenant.verify(moving.host, `after the step ${what}`);
-      const before = backendOf(moving.tenant, moving.host);
-      const key = {namespace: moving.tenant.namespace, name: 'shop'};
-      await world.client.patch(kinds.SERVICE, key, {spec: {ports: [{name: 'http', port: 8080}]}});
-      await moving.tenant.until('the route has moved', () => backendOf(moving.tenant, moving.host) !== before);
-      await claimed(next, former.host);
-      const denied = await request(mallory, quiet.host);
-      await mallory.until('a request for a host of others is denied', () => denied().includes('Denied HostNotHeld'));
-      const reconciled = () =>
-        world.operator().metric('controller_runtime_reconcile_total', {controller: 'certificate-request'});
-      const count = await reconciled();
-      const {namespace} = solving.tenant;
-      const judgeAgain = {metadata: {labels: {judge: 'again'}}};
-      await world.client.patch(kinds.CERTIFICATE_REQUEST, {namespace, name: 'asked'}, judgeAgain);
-      await until('the request in progress is judged again', async () => (await reconciled()) > count);
-      await quiet.tenant.verify(quiet.host, `the last one, ${what}`);
-      expect(decided()).toEqual(['Approved HostHeld']);
-    } finally {
-      await step(0);
-    }
-    expect(quiet.tenant.disturbances(quiet.host, quiet.domain).map(({type, key}) => `${type} ${key}`)).toEqual([]);
-    for (const {tenant, host, domain} of [quiet, moving, solving]) {
-      const since = Number(domain.metadata.resourceVersion);
-      const versions = world.history.versions(kinds.DOMAIN, `${tenant.namespace}/${host}`).filter(({at}) => at > since);
-      expect(
-        versions.filter(({object}) => findCondition(object.status?.conditions, 'Ready')?.status !== 'True'),
-      ).toEqual([]);
-      expect(tenant.trace(host).filter(({type}) => type === 'DELETED')).toEqual([]);
-    }
-  },
-  180_000,
-);
+  await step(ms);
+  try {
+    await moving.tenant.verify(moving.host, `after the step ${what}`);
+    const before = backendOf(moving.tenant, moving.host);
+    const key = {namespace: moving.tenant.namespace, name: 'shop'};
+    await world.client.patch(kinds.SERVICE, key, {spec: {ports: [{name: 'http', port: 8080}]}});
+    await moving.tenant.until('the route has moved', () => backendOf(moving.tenant, moving.host) !== before);
+    await claimed(next, former.host);
+    const denied = await request(mallory, quiet.host);
+    await mallory.until('a request for a host of others is denied', () => denied().includes('Denied HostNotHeld'));
+    const reconciled = () =>
+      world.operator().metric('controller_runtime_reconcile_total', {controller: 'certificate-request'});
+    const count = await reconciled();
+    const {namespace} = solving.tenant;
+    const judgeAgain = {metadata: {labels: {judge: 'again'}}};
+    await world.client.patch(kinds.CERTIFICATE_REQUEST, {namespace, name: 'asked'}, judgeAgain);
+    await until('the request in progress is judged again', async () => (await reconciled()) > count);
+    await quiet.tenant.verify(quiet.host, `the last one, ${what}`);
+    expect(decided()).toEqual(['Approved HostHeld']);
+  } finally {
+    await step(0);
+  }
+  expect(quiet.tenant.disturbances(quiet.host, quiet.domain).map(({type, key}) => `${type} ${key}`)).toEqual([]);
+  for (const {tenant, host, domain} of [quiet, moving, solving]) {
+    const since = Number(domain.metadata.resourceVersion);
+    const versions = world.history.versions(kinds.DOMAIN, `${tenant.namespace}/${host}`).filter(({at}) => at > since);
+    expect(versions.filter(({object}) => findCondition(object.status?.conditions, 'Ready')?.status !== 'True')).toEqual(
+      [],
+    );
+    expect(tenant.trace(host).filter(({type}) => type === 'DELETED')).toEqual([]);
+  }
+});
 
 test('the operator really had another time', async () => {
   const times = (await world.operator().log()).map(({time}) => Date.parse(`${time}`));

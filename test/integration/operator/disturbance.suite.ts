@@ -13,8 +13,6 @@ import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant
 import {askLiar, certify, refuse} from './lying-issuer.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
-const PATIENCE = {timeoutMs: 60_000};
-
 export function disturbanceSuite(world: () => OperatorWorld): void {
   test('a new process comes to the conclusions of the one before: no change went unnoticed', async () => {
     await quiet(world());
@@ -32,7 +30,7 @@ export function disturbanceSuite(world: () => OperatorWorld): void {
   test('a restart writes nothing', async () => {
     const before = (await world().audit.writes()).length;
     expect(await restart(world(), 'third')).toBe(0);
-    await until('it has reconciled everything', () => hasSettled(world()), PATIENCE);
+    await until('it has reconciled everything', () => hasSettled(world()));
     expect(shown(await world().audit.writes()).slice(before)).toEqual([]);
   });
 
@@ -133,7 +131,7 @@ export function disturbanceSuite(world: () => OperatorWorld): void {
     );
     await edited.project();
     const isGone = () => !world().history.get(kinds.NAMESPACE, gone.namespace) && !orphan.domain(host(orphan));
-    await until('the namespace and the Domain are deleted without an operator', isGone, PATIENCE);
+    await until('the namespace and the Domain are deleted without an operator', isGone);
     expect(orphan.ingress(host(orphan)), 'nobody has swept yet').toBeDefined();
 
     await world().startOperator('successor');
@@ -171,7 +169,7 @@ export function disturbanceSuite(world: () => OperatorWorld): void {
     const tenant = await newDomainTenant(world(), 'handover');
     const host = tenant.host('shop');
     await tenant.deployedProject({primary: host});
-    await until('the standby leads', async () => (await leads(standby)) === 1, PATIENCE);
+    await until('the standby leads', async () => (await leads(standby)) === 1);
     await tenant.live(host);
   });
 
@@ -186,12 +184,12 @@ export function disturbanceSuite(world: () => OperatorWorld): void {
       world()
         .history.list(kinds.DOMAIN_CLAIM)
         .filter(({spec}) => spec.releasedAt !== undefined);
-    await until('the released claims are gone', () => released().length === 0, PATIENCE);
+    await until('the released claims are gone', () => released().length === 0);
     const retained = () =>
       world()
         .history.list(kinds.SECRET)
         .filter(({metadata}) => metadata.annotations?.[ANNOTATION.retainedSince]);
-    await until('the retained Secrets are gone', () => retained().length === 0, PATIENCE);
+    await until('the retained Secrets are gone', () => retained().length === 0);
     for (const {metadata, status} of world().history.list(kinds.DOMAIN)) {
       const {namespace = '', name} = metadata;
       const secret = world().history.get(kinds.SECRET, `${namespace}/${routeName(namespace, name)}`);
@@ -227,7 +225,7 @@ export function disturbanceSuite(world: () => OperatorWorld): void {
     expect(message).toMatch(/not today\. The next attempt is at .*: cmctl renew /);
     await tenant.renew(host);
     await certify(tenant, host, [`DNS:${host}`], isPublished);
-  }, 600_000); // four certificates, one after another
+  });
 }
 
 /** Deletes status and claims, as if they were missing after a restore. Returns the last resourceVersion before that. */
@@ -281,13 +279,13 @@ async function writesInOneRound(world: OperatorWorld): Promise<string[]> {
   const before = (await world.audit.writes()).length;
   const verdicts = () => world.operator().metric('nameplate_dns_verdicts_total');
   const enough = (await verdicts()) + 1.5 * world.history.list(kinds.DOMAIN).length;
-  await until('a round of checks has passed', async () => (await verdicts()) >= enough, PATIENCE);
+  await until('a round of checks has passed', async () => (await verdicts()) >= enough);
   return shown(await world.audit.writes()).slice(before);
 }
 
 /** Waits until the operator writes nothing for a round of checks. */
 export async function quiet(world: OperatorWorld): Promise<void> {
-  await until('nothing is written anymore', async () => (await writesInOneRound(world)).length === 0, PATIENCE);
+  await until('nothing is written anymore', async () => (await writesInOneRound(world)).length === 0);
 }
 
 function shown(writes: Awaited<ReturnType<OperatorWorld['audit']['writes']>>): string[] {

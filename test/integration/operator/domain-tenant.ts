@@ -25,22 +25,19 @@ type CertificateStatus = NonNullable<kinds.Certificate['status']> & {readonly ne
 export interface DomainTenantOptions {
   readonly plan?: string;
   readonly account?: string;
-  /** How long to wait for each condition; 40 s by default. */
-  readonly timeoutMs?: number;
 }
 
 /** The state, and the reasons of the given conditions. `says`: parts of these conditions' messages. */
 export type Want = {readonly state?: DomainState} & {readonly [type in DomainConditionType]?: string};
 
-const TIMEOUT_MS = 40_000;
 let count = 0;
 
 export async function newDomainTenant(
   world: DomainTenantWorld,
   name: string,
-  {plan = 'pro', account, timeoutMs = TIMEOUT_MS}: DomainTenantOptions = {},
+  {plan = 'pro', account}: DomainTenantOptions = {},
 ): Promise<DomainTenant> {
-  const tenant = new DomainTenant(world, `${name}-${++count}`, timeoutMs);
+  const tenant = new DomainTenant(world, `${name}-${++count}`);
   await world.dns.addZone(tenant.zone);
   await world.client.apply(kinds.NAMESPACE, objects.tenantNamespace(tenant.namespace, {plan, account}));
   return tenant;
@@ -58,11 +55,9 @@ export class DomainTenant {
   readonly world: DomainTenantWorld;
   readonly namespace: string;
   readonly zone: string;
-  readonly #timeoutMs: number;
 
-  constructor(world: DomainTenantWorld, name: string, timeoutMs: number) {
+  constructor(world: DomainTenantWorld, name: string) {
     this.world = world;
-    this.#timeoutMs = timeoutMs;
     this.namespace = name;
     this.zone = `${name}.test`;
   }
@@ -250,7 +245,7 @@ export class DomainTenant {
 
   /** Waits for a condition. Afterwards, the objects of all kinds are at least as new as the condition. */
   async until<T>(what: string, probe: () => T): Promise<NonNullable<T>> {
-    const found = (await until(what, probe, {timeoutMs: this.#timeoutMs, intervalMs: 50})) as NonNullable<T>;
+    const found = (await until(what, probe, {intervalMs: 50})) as NonNullable<T>;
     await this.world.history.catchUp(this.namespace);
     return found;
   }

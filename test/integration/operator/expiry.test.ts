@@ -37,7 +37,7 @@ async function livesShortly(tenant: DomainTenant, host: string): Promise<number>
 }
 
 test('while cert-manager is down, a renewal that is overdue and an expiry are reported on time; its return heals all', async () => {
-  const tenant = await newDomainTenant(world, 'expiring', {timeoutMs: 120_000});
+  const tenant = await newDomainTenant(world, 'expiring');
   const [host, redirect] = [tenant.host('shop'), tenant.host('www')];
   await tenant.deployedProject({primary: host, redirects: [{from: redirect}]});
   await tenant.live(host);
@@ -79,7 +79,7 @@ test('while cert-manager is down, a renewal that is overdue and an expiry are re
     );
   });
   expect(lies).toEqual([]);
-}, 400_000);
+});
 
 function messagesOf(domain: {status?: {conditions?: {message: string}[]} | undefined}): string {
   return (domain.status?.conditions ?? []).map(({message}) => message).join('\n');
@@ -109,7 +109,7 @@ test('the certificate of a default host expires by the clock, too', async () => 
   });
   await world.certManager.restart(); // and reads the dates from the Secret
   await tenant.projectBecomes('shop', {Ready: 'Published'});
-}, 240_000);
+});
 
 test('a valid certificate stays in use while its issuer is replaced by one that is not able, and its route is created again', async () => {
   const {tenant, host, domain} = await newLiveTenant(world, 'reissued');
@@ -129,13 +129,13 @@ test('a valid certificate stays in use while its issuer is replaced by one that 
   const versions = world.history.versions(DOMAIN, `${tenant.namespace}/${host}`).filter(({at}) => at > after);
   const notReady = versions.filter(({object}) => findCondition(object.status?.conditions, 'Ready')?.status !== 'True');
   expect(notReady.map(({object}) => object.status?.conditions)).toEqual([]);
-}, 240_000);
+});
 
 test('while cert-manager is down, the operator says so, and each host that waits; they continue once it is back', async () => {
   const operator = world.operator();
   const isUp = () => operator.metric('nameplate_dependency_up', {dependency: 'cert-manager'});
   expect(await isUp()).toBe(1);
-  const waiting = await newDomainTenant(world, 'waiting', {timeoutMs: 150_000});
+  const waiting = await newDomainTenant(world, 'waiting');
   const host = waiting.host('shop');
   await world.certManager.crash();
   await waiting.deployedProject({primary: host});
@@ -154,4 +154,4 @@ test('while cert-manager is down, the operator says so, and each host that waits
   await world.certManager.restart();
   await waiting.becomesLive(host);
   await until('the warning is gone', async () => (await isUp()) === 1);
-}, 400_000);
+});

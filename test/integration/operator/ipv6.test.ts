@@ -29,7 +29,7 @@ function routing() {
 }
 
 test('a subdomain and an apex go live, are served by Services of that family, and are probed there', async () => {
-  const tenant = await newDomainTenant(world, 'six', {timeoutMs: 90_000});
+  const tenant = await newDomainTenant(world, 'six');
   const [host, apex] = [tenant.host('shop'), tenant.zone];
   const {namespace} = tenant;
   await tenant.project({primary: host, aliases: [apex]});

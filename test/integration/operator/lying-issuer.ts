@@ -78,7 +78,7 @@ async function answer(
     return isDone();
   };
   // cert-manager doubles its pause after each successive error, up to 30 s.
-  await until(`${host}: the answer of the liar takes effect`, answerAll, {timeoutMs: 120_000});
+  await until(`${host}: the answer of the liar takes effect`, answerAll);
 }
 
 function unlessChanged(error: unknown): undefined {

@@ -15,8 +15,6 @@ import {claimed, issue, prepareForHand} from './by-hand.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import {type OperatorWorld, startOperatorWorld} from './operator-world.ts';
 
-const PATIENCE = {timeoutMs: 60_000};
-
 let folder: string;
 let world: OperatorWorld;
 let count = 0;
@@ -61,7 +59,7 @@ test('an account that deletes nine tenths of all Domains delays no other account
   const {length: before} = await world.audit.writes();
   await start({plans});
   const left = () => world.history.list(DOMAIN_CLAIM).filter(({spec}) => spec.releasedAt === undefined).length;
-  await until('only those of the other account are left', () => left() === 4, PATIENCE);
+  await until('only those of the other account are left', () => left() === 4);
   const writes = (await world.audit.writes()).slice(before);
   const nameOf = ({objectRef}: AuditEvent) => objectRef?.name ?? '';
   const isOfMany = (write: AuditEvent) =>

@@ -19,8 +19,6 @@ import type {OperatorWorld} from './operator-world.ts';
 import {answer, isReport, needsWrite, newest, STALE} from './overload.ts';
 import {refusedOnceSuite} from './refused-once.suite.ts';
 
-const PATIENCE = {timeoutMs: 60_000};
-
 const isChange = (seen: Seen) => seen.method !== 'GET' && !isReport(seen);
 
 export function overloadSuite(world: () => OperatorWorld): void {
@@ -62,12 +60,12 @@ export function overloadSuite(world: () => OperatorWorld): void {
     const controller = {...(config.controller as object), reportFailuresAfterSeconds: 2};
     const operator = await world().startOperator('overloaded', {controller}, proxy.kubeconfig);
     const failing = () => operator.metric('controller_failing_keys', {controller: 'domain', kind: 'outage'});
-    await until('each has failed for long', async () => (await failing()) >= hosts, PATIENCE);
+    await until('each has failed for long', async () => (await failing()) >= hosts);
     // A host is refused its first objects only. From now on, each request is refused once.
     refusesAll = false;
     const isRewritten = ({kind, key: {namespace, name}}: (typeof objects)[number]) =>
       history.get(kind, `${namespace}/${name}`)?.metadata.annotations?.[ANNOTATION.appliedHash] !== STALE;
-    await until('each object has changed', () => objects.every(isRewritten), PATIENCE);
+    await until('each object has changed', () => objects.every(isRewritten));
     expect(objects.map(({kind, key}) => objectPath(kind, key)).filter(path => !refused.has(path))).toEqual([]);
     expect(losses()).toEqual([]);
     const events = history.versions(EVENT).filter(({at, object}) => at > since && isFailure(object.reason));
@@ -83,7 +81,7 @@ export function overloadSuite(world: () => OperatorWorld): void {
     await tenant.deployedProject({primary: served, aliases: [fresh]});
     const before = await tenant.live(served);
     const failing = () => operator().metric('controller_failing_keys', {controller: 'domain', kind: 'outage'});
-    await until('what failed in earlier tests is over', async () => !(await failing()), PATIENCE);
+    await until('what failed in earlier tests is over', async () => !(await failing()));
     const {length: logged} = await operator().log();
     proxy.intercept = seen =>
       isChange(seen) && seen.path.includes(`/namespaces/${tenant.namespace}/ingresses`)
@@ -96,11 +94,11 @@ export function overloadSuite(world: () => OperatorWorld): void {
       {state: 'Verified', CertificateReady: 'Issued', Routed: 'Retrying', Ready: 'Retrying'},
       ['The API server has not accepted the route for several minutes', 'come back later'],
     );
-    await until('both are counted', async () => (await failing()) === 2, PATIENCE);
+    await until('both are counted', async () => (await failing()) === 2);
     expect(await operator().readiness()).toMatch(/domain [^,.]*2 \(outage\)/);
     proxy.intercept = () => undefined;
     await tenant.becomesLive(fresh);
-    await until('neither is counted', async () => (await failing()) === 0, PATIENCE);
+    await until('neither is counted', async () => (await failing()) === 0);
     expect(await operator().readiness()).not.toMatch(/domain [^,.]*\(outage\)/);
     expect(tenant.ingress(served)?.metadata.annotations?.[ANNOTATION.appliedHash]).not.toBe(STALE);
     const later = history
@@ -116,7 +114,7 @@ export function overloadSuite(world: () => OperatorWorld): void {
         .filter(({kind, controller}) => kind === 'outage' && controller === 'domain')
         .map(({message}) => message)
         .filter(message => /^Reconciles /.test(`${message}`));
-    await until('the log says that it is over', async () => (await said()).length > 1, PATIENCE);
+    await until('the log says that it is over', async () => (await said()).length > 1);
     expect(await said()).toEqual(['Reconciles keep failing; retrying.', 'Reconciles are no longer failing.']);
   });
 
@@ -136,7 +134,7 @@ export function overloadSuite(world: () => OperatorWorld): void {
         spec: {scopes: ['messages:write']},
       });
     await newKey('working');
-    await until('the key is issued', async () => (await keyReady('working'))?.reason === 'Issued', PATIENCE);
+    await until('the key is issued', async () => (await keyReady('working'))?.reason === 'Issued');
     const since = newest(world());
     proxy.intercept = seen => {
       if (!isChange(seen)) return undefined;
@@ -146,10 +144,10 @@ export function overloadSuite(world: () => OperatorWorld): void {
     await needsWrite(tenant, kinds.INGRESS, status?.defaultHost ?? '');
     await tenant.deployedProject(undefined, 'fresh');
     await Promise.all([newKey('fresh'), tenant.projectBecomes('fresh', {Ready: 'Retrying'})]);
-    await until('the new key says so', async () => (await keyReady('fresh'))?.reason === 'Retrying', PATIENCE);
+    await until('the new key says so', async () => (await keyReady('fresh'))?.reason === 'Retrying');
     proxy.intercept = () => undefined;
     await tenant.projectBecomes('fresh', {Ready: 'Published'});
-    await until('the new key is issued', async () => (await keyReady('fresh'))?.reason === 'Issued', PATIENCE);
+    await until('the new key is issued', async () => (await keyReady('fresh'))?.reason === 'Issued');
     expect((await keyReady('working'))?.reason).toBe('Issued');
     const served = history.versions(kinds.PROJECT, `${namespace}/served`).filter(({at}) => at > since);
     expect(served.filter(({object}) => findCondition(object.status?.conditions, 'Ready')?.status !== 'True')).toEqual(

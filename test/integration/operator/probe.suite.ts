@@ -7,8 +7,6 @@ import {until} from '../../cluster/wait.ts';
 import type {OperatorWorld} from './operator-world.ts';
 import {startTlsEdge} from './tls-edge.ts';
 
-const PATIENCE = {timeoutMs: 60_000};
-
 /** Restarts the operator, so it disturbs all. */
 export function probeSuite(world: () => OperatorWorld): void {
   test('probes of hosts that answer write nothing', async () => {
@@ -26,7 +24,7 @@ export function probeSuite(world: () => OperatorWorld): void {
         if (waiting.length > 0) throw new Error(waiting.join('\n'));
         return true;
       };
-      await until('each live host answers', allAnswer, PATIENCE);
+      await until('each live host answers', allAnswer);
 
       const keys = new Set(live.map(keyOf)); // a late DNS answer about another host is written
       const writes = async () =>
@@ -43,7 +41,7 @@ export function probeSuite(world: () => OperatorWorld): void {
         if (missing.length > 0) throw new Error(missing.join('\n'));
         return true;
       };
-      await until('each was probed three times more', allProbed, PATIENCE);
+      await until('each was probed three times more', allProbed);
       const probed = (await operator.metric('nameplate_probes_total', {reason: 'Answering'})) - count;
       expect(probed).toBeGreaterThanOrEqual(2 * live.length); // an answer is counted a moment after the visit
       expect(live.length).toBeGreaterThan(10);

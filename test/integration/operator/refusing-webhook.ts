@@ -81,7 +81,7 @@ async function install(
       () => false,
       (error: Error) => error.message.includes(name),
     );
-  await until(`${name} is enforced`, isEnforced, {timeoutMs: 20_000, intervalMs: 200});
+  await until(`${name} is enforced`, isEnforced, {intervalMs: 200});
   return async () => {
     await api.kubectl('delete', kind, name);
   };

@@ -19,7 +19,6 @@ import {claimed, issue, prepareForHand} from './by-hand.ts';
 import {type DomainTenant, newDomainTenant} from './domain-tenant.ts';
 import {type OperatorWorld, startOperatorWorld, UNHURRIED} from './operator-world.ts';
 
-const PATIENCE = {timeoutMs: 60_000};
 const STOPPED_MS = 30_000;
 /** Much less than the minute between two bookmarks of a quiet kind. */
 const SOON_MS = 15_000;
@@ -80,7 +79,7 @@ async function stall(...resources: ResourceType[]): Promise<() => void> {
 /** Stops the leader. The other replica takes over with what it has in its caches. */
 async function handOver(from: OperatorProcess, to: OperatorProcess): Promise<void> {
   await from.stop();
-  await until('the standby leads', () => leads(to), PATIENCE);
+  await until('the standby leads', () => leads(to));
 }
 
 /** Creates a request that only the operator decides. */
@@ -151,10 +150,10 @@ test('with claims, Projects, and namespaces out of date, it gives a former holde
   await leader.stop();
   await request(former, host);
   await request(next, another);
-  await until('the standby leads', () => leads(standby), PATIENCE);
-  await until('it has judged both', () => asksClaim() > 0 && asksProjects() > 0, PATIENCE);
-  await until('it has judged the approved request', () => judgesApproved?.(), PATIENCE);
-  await until('it has judged the other one, ten seconds later', () => judgesAsked?.(), PATIENCE);
+  await until('the standby leads', () => leads(standby));
+  await until('it has judged both', () => asksClaim() > 0 && asksProjects() > 0);
+  await until('it has judged the approved request', () => judgesApproved?.());
+  await until('it has judged the other one, ten seconds later', () => judgesAsked?.());
   expect([decisions(former), decisions(next)]).toEqual([[], []]);
   resume();
   await former.until('its request is denied', () => decisions(former).length > 0);
@@ -186,8 +185,8 @@ test('with namespaces out of date, it keeps the Domain of a host that moved to a
   await tenant.label({[LABEL.plan]: 'pro'});
   await tenant.project(undefined, 'first');
   const asksPlan = sent(({path, query}) => path === collectionPath(kinds.NAMESPACE) && isFor(query, tenant.namespace));
-  await until('the standby leads', () => leads(standby), PATIENCE);
-  await until('it has judged the Domain', () => asksPlan() > 0, PATIENCE);
+  await until('the standby leads', () => leads(standby));
+  await until('it has judged the Domain', () => asksPlan() > 0);
   resume();
   await tenant.until('the host has moved', () => tenant.domain(host)?.spec.projectRef.name === 'third');
   expect(tenant.domain(host)?.metadata.uid).toBe(metadata.uid);
@@ -207,7 +206,7 @@ test('with Domains out of date, it takes down no route of a Domain that it has n
   await tenant.becomesLive(host);
   const asks = sent(({method, path}) => method === 'GET' && path.endsWith(`/namespaces/${tenant.namespace}/domains`));
   await handOver(leader, standby);
-  await until('it has judged the Domain', () => asks() > 0, PATIENCE);
+  await until('it has judged the Domain', () => asks() > 0);
   resume();
   await tenant.verify(host, 'after the stall');
   await tenant.becomesLive(host);
@@ -260,10 +259,10 @@ test('what a leader has sent before it stood still for half a minute changes not
     slow.deployedProject({primary: contested, aliases: [moved]}),
   ]);
   for (const host of [contested, moved]) await slow.createRecords(host);
-  await until('all have been sent', () => sentAt.size === names.length, PATIENCE);
+  await until('all have been sent', () => sentAt.size === names.length);
   await next.deployedProject({primary: approved});
   await claimed(next, approved); // otherwise, the successor would approve the request itself
-  await until('all are under way', areUnderway, PATIENCE);
+  await until('all are under way', areUnderway);
   const resume = leader.pause();
   const stoppedAt = performance.now();
 
@@ -272,13 +271,13 @@ test('what a leader has sent before it stood still for half a minute changes not
       fast.deployedProject({primary: contested, aliases: [moved, left]}),
       removing.project({primary: removed}),
     ]);
-    await until('the successor leads', () => leads(successor), PATIENCE);
+    await until('the successor leads', () => leads(successor));
     for (const host of [contested, moved, left]) await claimed(fast, host);
     await former.until('the request is denied', () => decisions(former).length > 0);
     await removing.becomesLive(removed);
-    await until('half a minute has passed', () => performance.now() - stoppedAt >= STOPPED_MS, PATIENCE);
+    await until('half a minute has passed', () => performance.now() - stoppedAt >= STOPPED_MS);
     arrive();
-    await until('all have arrived', () => late.size === names.length, PATIENCE);
+    await until('all have arrived', () => late.size === names.length);
   } finally {
     resume();
   }

@@ -16,7 +16,6 @@ import {type DomainTenant, newLiveTenant} from './domain-tenant.ts';
 import {watchLosses} from './losses.ts';
 import type {OperatorWorld} from './operator-world.ts';
 
-const PATIENCE = {timeoutMs: 90_000};
 /**
  * How long nothing but the Lease is answered: for 2.5 renew deadlines of this world (12 s). We promise a minute, which is
  * 6 of the default ones (10 s). A Lease that shares the others' connections is lost after the first deadline; further
@@ -38,7 +37,7 @@ export function wireSuite(world: () => OperatorWorld): void {
   async function start(name: string, through: string): Promise<OperatorProcess> {
     await world().operator().stop();
     const started = await world().startOperator(name, {}, through);
-    await until('it leads', () => leads(started), PATIENCE);
+    await until('it leads', () => leads(started));
     return started;
   }
 
@@ -50,7 +49,7 @@ export function wireSuite(world: () => OperatorWorld): void {
     proxy.disconnect();
     await edit(tenant, host);
     const staleSeconds = () => leader.metric('reflector_cache_stale_seconds', {resource: 'domains.nameplate.dev'});
-    await until('its caches are stale', async () => (await staleSeconds()) >= HANG_SECONDS, PATIENCE);
+    await until('its caches are stale', async () => (await staleSeconds()) >= HANG_SECONDS);
     expect(await leads(leader)).toBe(true);
     proxy.intercept = () => undefined;
     proxy.disconnect();
@@ -60,12 +59,12 @@ export function wireSuite(world: () => OperatorWorld): void {
     proxy.intercept = () => ({kind: 'silence'});
     proxy.disconnect();
     await edit(tenant, host);
-    await until('the standby leads', () => leads(standby), PATIENCE);
+    await until('the standby leads', () => leads(standby));
     await tenant.until('the standby continues', () => !isEdited(tenant, host));
     expect(await leader.exited).toBe(1);
     await tenant.verify(host, 'after both');
     expect(losses()).toEqual([]);
-  }, 300_000);
+  });
 
   test('the token and the CA are replaced on disk, and neither former one is good any longer', async () => {
     const {api, client, folder, kubeconfig} = world();
@@ -124,7 +123,7 @@ export function wireSuite(world: () => OperatorWorld): void {
       server.close();
     }
     await world().startOperator('after-rotation');
-  }, 200_000);
+  });
 }
 
 async function leads(operator: OperatorProcess): Promise<boolean> {

@@ -82,7 +82,7 @@ export function writesSuite(world: () => OperatorWorld): void {
     const key = {namespace, name: 'shop'};
     await world().client.patch(kinds.SERVICE, key, {spec: {ports: [{name: PORT.name, port: 8080}]}});
     await tenant.until('the route has moved', () => backendOf(routeName(namespace, host)) !== former);
-    await until('the former Service is gone', () => !tenant.get(kinds.SERVICE, former), {timeoutMs: 150_000});
+    await until('the former Service is gone', () => !tenant.get(kinds.SERVICE, former));
     const moves = world().history.versions(kinds.INGRESS, `${namespace}/${routeName(namespace, host)}`);
     const services = world()
       .history.versions(kinds.SERVICE)
@@ -93,7 +93,7 @@ export function writesSuite(world: () => OperatorWorld): void {
       expect(before?.type, `${name} at ${at}`).not.toBe('DELETED');
       expect(before, `${name} at ${at}`).toBeDefined();
     }
-  }, 200_000);
+  });
 
   test('what others add to a Domain, a claim, and a record of hosts survives our changes', async () => {
     const {client} = world();
@@ -197,7 +197,7 @@ export function writesSuite(world: () => OperatorWorld): void {
     let fights = true;
     const fighting = (async () => {
       while (fights) {
-        await until('Nameplate has corrected it', () => !fights || !isTheirs(), {timeoutMs: 60_000, intervalMs: 20});
+        await until('Nameplate has corrected it', () => !fights || !isTheirs(), {intervalMs: 20});
         if (fights) await change();
         await tenant.seesOwnWrites();
       }

@@ -212,12 +212,12 @@ test('a kind that is not installed counts as settled, is found once it is, and l
   const store = await world.cache(client, GADGET, {registry});
   expect(store.state).toBe('missing');
   await api.apply(JSON.stringify(gadgetCrd()));
-  await until('the kind is found', () => store.state === 'synced', {timeoutMs: 30_000});
+  await until('the kind is found', () => store.state === 'synced');
   const gadget = {apiVersion: 'test.nameplate.dev/v1', kind: 'Gadget', metadata: {name: 'g', namespace}};
   await direct.create(GADGET, gadget);
   await until('the object arrives', () => store.size === 1);
   await api.kubectl('delete', 'crd', 'gadgets.test.nameplate.dev');
-  await until('the kind is lost', () => store.state === 'missing' && store.size === 0, {timeoutMs: 30_000});
+  await until('the kind is lost', () => store.state === 'missing' && store.size === 0);
 });
 
 function gadgetCrd(): object {

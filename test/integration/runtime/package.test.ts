@@ -65,7 +65,7 @@ test('a namespace gets its ConfigMap, keeps it, and loses it with the label', as
     client.patch(NAMESPACE, {name}, {metadata: {labels: {'example.dev/team': value}}});
   await world.namespace(client, name);
   await label('blue');
-  const created = until('it is created', team, {timeoutMs: 60_000}); // includes the start of the program
+  const created = until('it is created', team); // includes the start of the program
   const made = await Promise.race([created, failOnExit(program, log)]);
   expect(made.data).toEqual({team: 'blue'});
   await label('green');

@@ -156,7 +156,7 @@ test('to PostgreSQL, killed at each step and taken back: each store serves only 
   expect(promises.done.size, 'acknowledged by workers').toBeGreaterThan(0);
   await expectAll(pod, promises);
   await ended(pod);
-}, 600_000); // nine starts of the service, and as many migrations
+});
 
 const BACK: readonly (Stop & {readonly when: string; readonly isUndone?: boolean})[] = [
   {when: 'before it locks the tables', statements: ['LOCK TABLE']},
@@ -245,7 +245,7 @@ test('to a primary without its standby, then killed: neither store serves until 
   await expectAll(pod, promises);
   await ended(pod);
   await primary.remove();
-}, 120_000);
+});
 
 function isNoted(folder: string): boolean | undefined {
   using source = openSource(databasePath(folder));
