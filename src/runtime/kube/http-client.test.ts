@@ -47,7 +47,7 @@ test('while as many calls hang as there are connections, a call about the Lease 
   for (let call = 0; call < 8; call++) {
     void client.get(LEASE, {namespace: 'test', name: 'other'}, {timeoutMs: 60_000}).catch(() => undefined);
   }
-  const lease = await client.forLease().get(LEASE, KEY, {timeoutMs: 4000});
+  const lease = await client.forLease().get(LEASE, KEY, {timeoutMs: 30_000});
   expect(lease?.metadata.name).toBe('ours');
 });
 
