@@ -3,17 +3,24 @@ import {createSocket} from 'node:dgram';
 import {once} from 'node:events';
 import {createServer} from 'node:net';
 
-/**
- * Loopback ports that nobody listens on with TCP or UDP. They lie below the range for outgoing connections
- * (ip_local_port_range in ip(7)), so that no such connection takes a port before the intended program does.
- */
+/** They lie below the range for outgoing connections (ip_local_port_range in ip(7)), so that none of those takes one. */
+const [FIRST, LAST] = [10_000, 30_000];
+/** Each worker of a test run has its own ports, so that no other takes one before the intended program does. */
+const [WORKERS, WORKER] = [5, Number(process.env.VITEST_POOL_ID ?? 0)];
+const WIDTH = (LAST - FIRST) / WORKERS;
+const own = FIRST + (WORKER % WORKERS) * WIDTH;
+const given = new Set<number>();
+
+/** Loopback ports that nobody listens on with TCP or UDP, and that nobody else gets. */
 export async function freePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>();
-  while (ports.size < count) {
-    const port = randomInt(10_000, 30_000);
-    if (await isFree(port)) ports.add(port);
+  const ports: number[] = [];
+  while (ports.length < count) {
+    const port = randomInt(own, own + WIDTH);
+    if (given.has(port)) continue;
+    given.add(port);
+    if (await isFree(port)) ports.push(port);
   }
-  return [...ports];
+  return ports;
 }
 
 async function isFree(port: number): Promise<boolean> {
