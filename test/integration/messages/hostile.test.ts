@@ -184,12 +184,14 @@ test.each([
 ])('%s beyond the limit of strangers get no response', async (_, bytes, status) => {
   const strangers = {requestsPerSecond: 1, addressRequestsPerSecond: 1};
   const strict = await startService({config: {limits: {strangers}}});
-  const got: string[] = [];
-  for (let n = 0; n < 10; n++) got.push(await exchange(strict.port, bytes).catch(() => ''));
+  const since = performance.now();
+  const got = await Promise.all(Array.from({length: 100}, () => exchange(strict.port, bytes).catch(() => '')));
+  const seconds = (performance.now() - since) / 1000;
   await strict.stop();
-  expect(got.filter(text => text !== '').length).toBeLessThanOrEqual(7);
-  expect(got.at(0)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-  expect(got.at(-1)).toBe('');
+  const answered = got.filter(text => text !== '');
+  expect(answered.length).toBeGreaterThan(0);
+  expect(answered.length, 'a burst, and what drips in meanwhile').toBeLessThanOrEqual(6 + seconds);
+  for (const text of answered) expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
 });
 
 // attack: message-connections

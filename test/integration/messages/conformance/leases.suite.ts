@@ -85,16 +85,15 @@ export function leaseSuite(world: ConformanceWorld): void {
       const claimed = await one(key);
       const given = Date.now();
       await settle(key, 'nack', claimed, {lease: claimed.lease, delaySeconds: 3});
-      await expect(one(key)).resolves.toMatchObject({message: 'message 1'});
-      const again = await until('it comes back', async () => (await claim(key))[0]);
-      expect(again.id).toBe(claimed.id);
+      const all: Claimed[] = [];
+      await until('both are claimed', async () => all.push(...(await claim(key, {limit: 2}))) === 2);
+      expect(all.map(({message}) => message).sort()).toEqual(['message 0', 'message 1']);
       expect(Date.now() - given).toBeGreaterThanOrEqual(3000);
     });
 
     test('of a worker that died runs out: another gets the message, the dead one can do no harm', async () => {
       const {key} = await filled();
       const dead = await one(key, {leaseSeconds: 3});
-      expect(await claim(key)).toEqual([]);
       const again = await until('it comes back', async () => (await claim(key))[0]);
       expect(again).toMatchObject({id: dead.id, attempts: 2});
       expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(dead.leaseExpiresAt));

@@ -9,9 +9,13 @@ export function limitSuite(world: ConformanceWorld): void {
       const account = {requestsPerSecond: 2, burstSeconds: 2};
       const {service, client} = await world.another({limits: {account}});
       const [mine, theirs] = [service.account(), service.account()];
-      const answers = await Promise.all(Array.from({length: 30}, () => client.submit(mine.key, 'x')));
+      const since = performance.now();
+      const answers = await Promise.all(Array.from({length: 50}, () => client.submit(mine.key, 'x')));
+      const seconds = (performance.now() - since) / 1000;
       const refused = answers.filter(({status}) => status === 429);
-      expect(refused.length, 'a burst of two seconds passes, and what drips in meanwhile').toBeGreaterThanOrEqual(20);
+      const passed = answers.length - refused.length;
+      expect(passed, 'a burst of two seconds').toBeGreaterThanOrEqual(4);
+      expect(passed, 'and what drips in meanwhile').toBeLessThanOrEqual(4 + 2 * seconds);
       expect(refused[0]).toMatchObject({
         body: {code: 'rate_limited'},
         headers: {'retry-after': '1', 'ratelimit-policy': '"requests";q=2;w=1', ratelimit: '"requests";r=0;t=1'},
@@ -21,14 +25,14 @@ export function limitSuite(world: ConformanceWorld): void {
     });
 
     test('over its byte rate gets an error that says so; small requests may still fit', async () => {
-      const account = {bytesPerSecond: 1000, burstSeconds: 10};
+      const account = {bytesPerSecond: 10, burstSeconds: 1000};
       const {service, client} = await world.another({limits: {bodyBytes: 10_000, account}});
       const {key} = service.account();
       await expect(client.submit(key, 'x'.repeat(9000))).resolves.toMatchObject({status: 202});
       const refused = await client.submit(key, 'x'.repeat(9000));
       expect(refused).toMatchObject({status: 429, body: {code: 'rate_limited'}});
-      expect(refused.headers['ratelimit-policy']).toBe('"bytes";q=1000;w=1');
-      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(6);
+      expect(refused.headers['ratelimit-policy']).toBe('"bytes";q=10;w=1');
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(600);
       await expect(client.submit(key, 'x')).resolves.toMatchObject({status: 202});
     });
 
@@ -53,7 +57,7 @@ export function limitSuite(world: ConformanceWorld): void {
     });
 
     test('may use an idempotency key anew once it is forgotten', async () => {
-      const {service, client} = await world.another({retention: {idempotencySeconds: 3}});
+      const {service, client} = await world.another({retention: {idempotencySeconds: 10}});
       const {key} = service.account();
       await expect(client.submit(key, 'a', {'idempotency-key': 'k'})).resolves.toMatchObject({status: 202});
       const sendOther = () => client.submit(key, 'b', {'idempotency-key': 'k'});
