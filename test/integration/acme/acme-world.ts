@@ -22,7 +22,7 @@ export function newKey(): KeyObject {
 
 export function clientOf({directory, trust}: Ca, settings: Partial<AcmeSettings> = {}): AcmeClient {
   const userAgent = 'nameplate-test/1.0';
-  return new AcmeClient({directory, caBundle: trust, key: newKey(), timeoutMs: 10_000, userAgent, ...settings});
+  return new AcmeClient({directory, caBundle: trust, key: newKey(), timeoutMs: 60_000, userAgent, ...settings});
 }
 
 export async function newFolder(): Promise<{readonly path: string} & AsyncDisposable> {

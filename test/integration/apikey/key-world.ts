@@ -21,7 +21,7 @@ import {systemClock} from '../../../src/time/clock.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
 import {ensurePrograms, HELM} from '../../cluster/programs.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
-import {until} from '../../cluster/wait.ts';
+import {PATIENCE_MS, until} from '../../cluster/wait.ts';
 import {dumpStates} from '../../support/dump-states.ts';
 import {renderTemplates} from '../../support/helm-template.ts';
 import {MESSAGES_HOST, RELEASE} from '../../support/install.ts';
@@ -103,7 +103,7 @@ export async function startKeyWorld(): Promise<KeyWorld> {
     seen: async write => {
       const store: Store<KubeObject> = (write.resource === SECRET ? secrets : apiKeys).store as never;
       const expectation = store.expect(write);
-      if (expectation) await store.reflecting(expectation, AbortSignal.timeout(20_000));
+      if (expectation) await store.reflecting(expectation, AbortSignal.timeout(PATIENCE_MS));
     },
     authenticator: await authenticatorWith(60_000),
     operator,

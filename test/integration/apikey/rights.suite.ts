@@ -3,6 +3,7 @@ import {expect, test} from 'vitest';
 import {API_KEY, KEY_CLAIM} from '../../../src/apikey/apikey.ts';
 import {digestOf} from '../../../src/apikey/format.ts';
 import {SECRET} from '../../../src/operator/kinds/kinds.ts';
+import {PATIENCE_MS} from '../../cluster/wait.ts';
 import {newKeyTenant} from './key-tenant.ts';
 import {type KeyWorld, MESSAGES_USER} from './key-world.ts';
 
@@ -21,13 +22,13 @@ export function rightsSuite(world: () => KeyWorld): void {
       for await (const item of items) return item;
       return undefined;
     };
-    const limits = {timeoutMs: 1_000, idleTimeoutMs: 1_000};
+    const limits = {timeoutMs: PATIENCE_MS, idleTimeoutMs: PATIENCE_MS};
     const asked = [
       messagesClient.get(SECRET, {namespace: 'private', name: 'shop-apikey'}),
       first(messagesClient.list(SECRET)),
       first(messagesClient.list(SECRET, {namespace: 'private'})),
       first(messagesClient.list(SECRET, {metadataOnly: true})),
-      messagesClient.watch(SECRET, {signal: AbortSignal.timeout(5_000), ...limits}, () => {}),
+      messagesClient.watch(SECRET, {signal: new AbortController().signal, ...limits}, () => {}),
     ];
     for (const answer of await Promise.allSettled(asked)) {
       expect(answer).toMatchObject({status: 'rejected', reason: {status: 403, reason: 'Forbidden'}});

@@ -104,7 +104,7 @@ describe('a visit', () => {
 
   // attack: hostile-probe
   test('of a server that accepts connections and says nothing is silent', async () => {
-    expect(await ask(await listen(createTcpServer()), {timeoutMs: 300})).toMatchObject({kind: 'silent'});
+    expect(await ask(await listen(createTcpServer()), {timeoutMs: 2000})).toMatchObject({kind: 'silent'});
   });
 
   test('of a port where nobody listens, or a name that does not exist, reaches nothing', async () => {
@@ -115,7 +115,7 @@ describe('a visit', () => {
 });
 
 describe('the prober', () => {
-  const settings = {steadySeconds: 1, perSecond: 1000, failAfterSeconds: 1, timeoutMs: 2000};
+  const settings = {steadySeconds: 1, perSecond: 1000, failAfterSeconds: 1, timeoutMs: PATIENT_MS};
 
   function start(address: Address) {
     const told: boolean[] = [];

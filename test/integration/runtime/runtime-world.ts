@@ -7,7 +7,7 @@ import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {createKubeClient} from '../../../src/runtime/kube/http-client.ts';
 import type {KubeObject, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {systemClock} from '../../../src/time/clock.ts';
-import {until} from '../../cluster/wait.ts';
+import {PATIENCE_MS, until} from '../../cluster/wait.ts';
 
 export interface ConfigMap extends KubeObject {
   data?: Record<string, string>;
@@ -84,7 +84,7 @@ export class RuntimeWorld {
     const common = {client, resource, clock: systemClock, logger, registry: new Registry(), backoff};
     const reflector = new Reflector<T>({...common, ...options});
     this.#running.push(reflector.run(this.signal));
-    await reflector.store.settled(AbortSignal.any([this.signal, AbortSignal.timeout(30_000)]));
+    await reflector.store.settled(AbortSignal.any([this.signal, AbortSignal.timeout(PATIENCE_MS)]));
     return reflector.store;
   }
 
