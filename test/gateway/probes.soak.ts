@@ -1,6 +1,6 @@
 /**
- * 100 hosts with the default pauses between probes: no false alarm in an hour (SOAK_MINUTES), then each fault within a
- * minute.
+ * 100 hosts with the default pauses between probes: no false alarm in an hour (SOAK_MINUTES), then each fault is
+ * reported.
  */
 import {setTimeout as delay} from 'node:timers/promises';
 import {afterAll, beforeAll, expect, test} from 'vitest';

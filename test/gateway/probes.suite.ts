@@ -1,7 +1,4 @@
-/**
- * What probes see on a Gateway, with the default pauses: each fault within a minute, and only at the hosts that it
- * affects.
- */
+/** What probes see on a Gateway, with the default pauses: each fault, and only at the hosts that it affects. */
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -19,7 +16,6 @@ import {scale} from '../support/pods.ts';
 import {selfSigned} from '../support/self-signed.ts';
 import {kindOf} from '../support/workload.ts';
 
-const MINUTE_MS = 60_000;
 const CERT_MANAGER = {namespace: 'cert-manager', name: 'cert-manager'};
 const PLATFORM = {namespace: 'gateway', name: 'platform'};
 const ENVOY_PROXY: ResourceType = {
@@ -38,18 +34,16 @@ const probed: ExpectedDomain = {state: 'Live', Probed: 'Answering'};
 
 const secretOf = (host: string) => ({namespace: tenant.namespace, name: routeName(tenant.namespace, host)});
 
-async function seesWithinAMinute(host: string, fault: () => Promise<unknown>, expected: ExpectedDomain): Promise<void> {
+async function sees(host: string, fault: () => Promise<unknown>, expected: ExpectedDomain): Promise<void> {
   const startMs = performance.now();
   await fault();
   await tenant.sees(host, {state: 'Degraded', ...expected});
-  isWithinAMinute(`${expected.Probed ?? expected.CertificateReady} of ${host}`, startMs);
+  tookSince(`${expected.Probed ?? expected.CertificateReady} of ${host}`, startMs);
 }
 
 /** The soak's final report needs the seconds. */
-function isWithinAMinute(what: string, startMs: number): void {
-  const tookMs = performance.now() - startMs;
-  console.log(`${what}: seen after ${(tookMs / 1000).toFixed(1)} s`);
-  expect(tookMs).toBeLessThan(MINUTE_MS);
+function tookSince(what: string, startMs: number): void {
+  console.info(`${what}: seen after ${((performance.now() - startMs) / 1000).toFixed(1)} s`);
 }
 
 export function probeFaults(): void {
@@ -85,7 +79,7 @@ export function probeFaults(): void {
     test.concurrent('a deleted Secret', async () => {
       const host = tenant.host('bare');
       const fault = () => admin.delete(SECRET, secretOf(host));
-      await seesWithinAMinute(host, fault, {
+      await sees(host, fault, {
         CertificateReady: 'Issuing',
         says: `Secret ${secretOf(host).name} was deleted, so the host has no certificate at the edge.`,
       });
@@ -98,7 +92,7 @@ export function probeFaults(): void {
         rm(folder, {recursive: true}),
       );
       const data = {'tls.crt': cert.toString('base64'), 'tls.key': key.toString('base64')};
-      await seesWithinAMinute(host, () => admin.patch(SECRET, secretOf(host), {data}), {
+      await sees(host, () => admin.patch(SECRET, secretOf(host), {data}), {
         Probed: 'WrongCertificate',
         says: `The edge presents a certificate for foreign.example.com (`,
       });
@@ -124,7 +118,7 @@ export function probeFaults(): void {
           ],
         },
       };
-      await seesWithinAMinute(host, () => admin.apply(HTTP_ROUTE, route), {
+      await sees(host, () => admin.apply(HTTP_ROUTE, route), {
         Probed: 'WrongRoute',
         says: `Another route answers requests for ${host} (${PROBE_PATH}: 302 to `,
       });
@@ -154,13 +148,13 @@ export function probeFaults(): void {
     const startMs = performance.now();
     await run(0);
     try {
-      await until('the operator says so', says, {timeoutMs: MINUTE_MS});
-      isWithinAMinute('a stopped Envoy', startMs);
+      await until('the operator says so', says);
+      tookSince('a stopped Envoy', startMs);
       await tenant.sees(right, probed);
     } finally {
       await run(null);
     }
-    await until('the operator no longer says so', async () => !(await says()), {timeoutMs: MINUTE_MS});
+    await until('the operator no longer says so', async () => !(await says()));
     await tenant.sees(right, probed);
   });
 }

@@ -7,7 +7,7 @@ import {afterAll, afterEach, beforeAll, beforeEach, expect, test} from 'vitest';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {LEASE} from '../../../src/runtime/kube/leader-election.ts';
 import {type ApiServer, startApiServer} from '../../cluster/apiserver.ts';
-import {until} from '../../cluster/wait.ts';
+import {PATIENCE_MS, until} from '../../cluster/wait.ts';
 import {Audit, type AuditEvent} from '../operator/audit.ts';
 import {type FaultProxy, type Seen, startFaultProxy} from './fault-proxy.ts';
 import {CONFIG_MAP, configMap, RuntimeWorld} from './runtime-world.ts';
@@ -15,10 +15,9 @@ import {CONFIG_MAP, configMap, RuntimeWorld} from './runtime-world.ts';
 /** Short if a test waits for the lease to expire; long if it must not expire, no matter how busy the machine is. */
 const LEASE_MS = 3_000;
 const ENDURING_LEASE_MS = 9_000;
-const LONG_LEASE_MS = 30_000;
+/** No wait for a condition outlasts it. */
+const LONG_LEASE_MS = 2 * PATIENCE_MS;
 const MAX_SILENCE_MS = 120_000;
-/** How long a busy machine may take for everything else. */
-const SLACK_MS = 20_000;
 /** The signal hits the leader at a random point. */
 const REPEATED = {repeats: process.env.SOAK ? 49 : 0};
 
@@ -121,17 +120,15 @@ async function leaderAndStandby(leaseMs = LEASE_MS, manners: Manners = {}): Prom
   return [leader, standby];
 }
 
-/** Waits until the second one has been writing for a while. Returns how long it took to begin after `since`. */
-async function takeover(since: number): Promise<number> {
+/** Waits until the second one has been writing for a while. */
+async function takeover(): Promise<void> {
   await until('the second one writes', () => writesOf('second').length > 20);
-  return (writesOf('second')[0]?.at ?? 0) - since;
 }
 
 test('SIGTERM: the lease is released, and the standby takes over without waiting for it to expire', async () => {
   const [leader] = await leaderAndStandby(LONG_LEASE_MS);
-  const since = performance.now();
   leader.signal('SIGTERM');
-  expect(await takeover(since)).toBeLessThan(LONG_LEASE_MS / 2);
+  await takeover();
   await expectTurns('first', 'second');
   await until('the first one has ended', () => leader.output.includes('exit 0'));
   expect(leader.output).toContain('end shutdown');
@@ -142,9 +139,8 @@ test('SIGTERM: the lease is released, and the standby takes over without waiting
 
 test('kill -9: the standby takes over when the lease has expired', REPEATED, async () => {
   const [leader] = await leaderAndStandby();
-  const since = performance.now();
   leader.signal('SIGKILL');
-  expect(await takeover(since)).toBeLessThan(LEASE_MS + SLACK_MS);
+  await takeover();
   await expectTurns('first', 'second');
   const ofLease = ({objectRef}: AuditEvent) => objectRef?.resource === 'leases' && objectRef.namespace === namespace;
   const renewals = (await audit.events()).filter(event => ofLease(event) && isBy(event, 'first') && isStored(event));
@@ -155,9 +151,8 @@ test('kill -9: the standby takes over when the lease has expired', REPEATED, asy
 
 test('SIGSTOP past the lease: after SIGCONT, the old leader writes nothing more and exits', REPEATED, async () => {
   const [leader] = await leaderAndStandby();
-  const since = performance.now();
   leader.signal('SIGUSR2'); // it stops itself
-  await takeover(since);
+  await takeover();
   leader.signal('SIGCONT');
   await until('the old leader has ended', () => leader.output.includes('exit 0'));
   expect(leader.output).toContain('end lease-lost');
@@ -166,9 +161,8 @@ test('SIGSTOP past the lease: after SIGCONT, the old leader writes nothing more 
 
 test('work that ignores its abort signal writes nothing more once the lease is lost', async () => {
   const [leader] = await leaderAndStandby(LEASE_MS, {deaf: true});
-  const since = performance.now();
   leader.signal('SIGUSR2'); // it stops itself
-  await takeover(since);
+  await takeover();
   leader.signal('SIGCONT');
   await until('the old leader has ended', () => leader.output.includes('exit 0'));
   await expectTurns('first', 'second');
@@ -179,7 +173,7 @@ test('cut off from the API: the leader stops writing before another may begin', 
   proxy.intercept = seen => (seen.userAgent === 'first' ? {kind: 'reset'} : undefined);
   const cutAt = performance.now();
   proxy.disconnect();
-  await takeover(cutAt);
+  await takeover();
   await until('the old leader has ended', () => leader.output.includes('exit 0'));
   expect(leader.output).toContain('end lease-lost');
   // It kept trying for a while, as it may. Requests that did not arrive count, too.
@@ -218,7 +212,7 @@ test('while every other call hangs, the leader keeps its lease', async () => {
 test('a leader that gets no response but to its lease gives it up, and the standby takes over', async () => {
   const [leader] = await leaderAndStandby(LEASE_MS, {maxSilenceMs: 2_000});
   silence();
-  await takeover(performance.now());
+  await takeover();
   await until('the old leader has ended', () => leader.output.includes('exit 0'));
   expect(leader.output).toContain('end failed');
   await expectTurns('first', 'second');
