@@ -24,15 +24,13 @@ export interface CrowdOptions {
   readonly subjects: readonly {readonly account: string; readonly question: ProofQuestion; readonly late?: boolean}[];
   /** The late subjects are added after this many milliseconds. */
   readonly lateAfterMs: number;
-  /** Ends when every late one has a verdict, or after this many milliseconds. */
+  /** Ends when every late one is verified, or after this many milliseconds. */
   readonly limitMs: number;
 }
 
 export interface CrowdResult {
-  /** For each late subject: milliseconds from `watch` to its first verdict; absent if there was none in time. */
-  readonly late: readonly {readonly host: string; readonly ms?: number; readonly verified?: boolean}[];
-  /** How many of the others had a first verdict by then. */
-  readonly others: number;
+  /** For each late subject: milliseconds from `watch` until it was verified; absent if it was not in time. */
+  readonly late: readonly {readonly host: string; readonly ms?: number}[];
 }
 
 export interface Calls {
