@@ -54,20 +54,21 @@ async function leap(ms: number): Promise<void> {
   await until('the operator has tried the CA again', () => seen.length > before, {intervalMs: 10});
 }
 
-async function expectNoticed(sinceMs: number): Promise<void> {
+async function expectNoticed(): Promise<void> {
   await clock.leap(MINUTE_MS / 2);
   await until('the ACMEIssuer says so', () => reachable()?.status === 'False');
-  expect(clock.now() - sinceMs).toBeLessThan(MINUTE_MS);
   expect(reachable()?.message).toMatch(
     /^The CA has not answered since .* Check the network and the CA's status page\./,
   );
   expect(await world.operator().readiness()).toContain('The CA has not answered since');
 }
 
-test('a CA that has fallen silent is reported within a minute, and so is its return', async () => {
+test('a CA that has fallen silent is reported after one or two checks, and so is its return', async () => {
   await until('the CA answers', () => reachable()?.status === 'True');
   world.proxy.switches.fault = () => ({kind: 'silence'});
-  await expectNoticed(clock.now());
+  const before = world.proxy.seen.length;
+  await expectNoticed();
+  expect(world.proxy.seen.slice(before).filter(({resource}) => resource === 'directory').length).toBeLessThan(3);
   delete world.proxy.switches.fault;
   await clock.leap(MINUTE_MS / 2);
   await until('the CA answers again', () => reachable()?.status === 'True');
@@ -95,10 +96,9 @@ test('while a CA is away for a day, all say so, and no certificate expires that 
   };
   await placed.tenant.renew(placed.host);
   await until('the CA is down', () => switches.down);
-  const sinceMs = clock.now();
-  expect(expiresMs - sinceMs).toBeGreaterThan(25 * HOUR_MS);
+  expect(expiresMs - clock.now()).toBeGreaterThan(25 * HOUR_MS);
   await due.tenant.renew(due.host);
-  await expectNoticed(sinceMs);
+  await expectNoticed();
   await waiting.tenant.createRecords(waiting.host);
   await waiting.tenant.becomes(waiting.host, {CertificateReady: 'IssuerNotReady'}, ['The CA has not answered since']);
 
