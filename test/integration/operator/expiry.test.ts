@@ -10,8 +10,8 @@ import {type DomainTenant, newDomainTenant, newLiveTenant} from './domain-tenant
 import {askLiar, certify, refuse} from './lying-issuer.ts';
 import {installIngressClass, type OperatorWorld, startOperatorWorld} from './operator-world.ts';
 
-/** Renewed after two thirds, overdue after another tenth. */
-const LIFETIME_SECONDS = 60;
+/** Renewed after two thirds, overdue after another tenth. Each part has to last until the test has seen it. */
+const LIFETIME_SECONDS = 90;
 
 let world: OperatorWorld;
 
@@ -99,7 +99,7 @@ test('the certificate of a default host expires by the clock, too', async () => 
   expect(certificates).toHaveLength(1);
   await world.certManager.crash();
   const inSeconds = (seconds: number) => timestamp(Date.now() + seconds * 1000);
-  const dates = {notBefore: inSeconds(-80), renewalTime: inSeconds(-5), notAfter: inSeconds(10)};
+  const dates = {notBefore: inSeconds(-80), renewalTime: inSeconds(-5), notAfter: inSeconds(30)};
   const key = {namespace: tenant.namespace, name};
   await world.client.patch(CERTIFICATE, key, {status: dates}, {subresource: 'status'});
   await tenant.projectBecomes('shop', {Ready: 'RenewalFailing'});
