@@ -124,10 +124,9 @@ function holdConfirmation(api: FaultProxy, host: string, confirmed: Promise<void
 
 test('a leader that stands still during its orders, and wakes up after another one has finished them, changes nothing', async () => {
   await world.operator().stop();
-  const brief = world.electing({leaseDurationSeconds: 6, renewDeadlineSeconds: 4});
   const api = await startFaultProxy(world.api, {kubeconfig: world.kubeconfig});
-  const first = await world.startSigner('still', brief, api.kubeconfig);
-  const second = await world.startSigner('successor', brief);
+  const first = await world.startSigner('still', {}, api.kubeconfig);
+  const second = await world.startSigner('successor');
   const leads = async (operator: OperatorProcess) => (await operator.metric('leader_election_master_status')) === 1;
   await until('the first one leads', () => leads(first));
   const [confirming, ordering, finalizing] = [

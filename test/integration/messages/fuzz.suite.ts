@@ -9,6 +9,7 @@ import {until} from '../../cluster/wait.ts';
 import {readJsonLines} from '../../support/json-lines.ts';
 import {type Client, createClient} from './client.ts';
 import {BODY_BYTES, Dice, moves} from './framing.ts';
+import {expectGrowth} from './growth.ts';
 import {head, heldBytes, MIB, metric, RawClient, residentBytes, SMALL_HEAP} from './raw.ts';
 import type {Service, ServiceOptions} from './service.ts';
 
@@ -68,7 +69,7 @@ export function fuzzSuite(start: (options: Pick<ServiceOptions, 'config' | 'wrap
       expect(await metric(service, 'nameplate_messages_store_waiting')).toBeLessThanOrEqual(64 * (ACCOUNTS + 1));
       if (dice.below(3) === 0) raw.closeAll();
     }
-    expect((await residentBytes(service)) - before).toBeLessThan(200 * MIB);
+    await expectGrowth(service, before, {below: 200 * MIB});
     raw.closeAll();
     await until('nothing is held', async () => (await heldBytes(service)) === 0);
     await until('nothing waits', async () => (await metric(service, 'nameplate_messages_store_waiting')) === 0);

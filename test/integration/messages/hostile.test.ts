@@ -6,10 +6,10 @@ import {connect, type Socket} from 'node:net';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
 import {until} from '../../cluster/wait.ts';
 import {type Client, createClient, exchange} from './client.ts';
-import {RawClient} from './raw.ts';
+import {expectGrowth} from './growth.ts';
+import {MIB, RawClient, residentBytes} from './raw.ts';
 import {removeFolders, type Service, startService} from './service.ts';
 
-const MIB = 1024 * 1024;
 let service: Service;
 let client: Client;
 const sockets: Socket[] = [];
@@ -43,11 +43,6 @@ async function open(bytes: string | Buffer, {port} = service): Promise<{socket: 
 
 async function expectOthersServed(): Promise<void> {
   await expect(client.submit(service.account().key, 'from somebody else')).resolves.toMatchObject({status: 202});
-}
-
-async function memory({pid} = service): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024;
 }
 
 const head = (key: string) =>
@@ -96,12 +91,12 @@ test('what follows a request and is no HTTP changes nothing about its answer', a
 test('a client that reads no responses is not read from indefinitely', async () => {
   const {key} = service.account();
   await client.submit(key, 'x'.repeat(200_000));
-  const before = await memory();
+  const before = await residentBytes(service);
   const wanted = `GET /messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n\r\n`.repeat(50_000);
   const {socket} = await open(wanted);
   socket.pause();
   await expectOthersServed();
-  expect((await memory()) - before).toBeLessThan(150 * MIB);
+  await expectGrowth(service, before, {below: 150 * MIB});
 });
 
 test.each([
@@ -239,7 +234,7 @@ test.each([
   ['with one', undefined, 413],
 ])('a body without end, sent %s: answered, and cut off', async (_, key, status) => {
   const {socket, ended} = await open(`${head(key ?? service.account().key)}transfer-encoding: chunked\r\n\r\n`);
-  const before = await memory();
+  const before = await residentBytes(service);
   const chunk = Buffer.from(`10000\r\n${'x'.repeat(0x10000)}\r\n`);
   const pour = (): void => {
     while (socket.writable && socket.write(chunk));
@@ -247,7 +242,7 @@ test.each([
   socket.on('drain', pour);
   pour();
   expect(await ended).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-  expect((await memory()) - before).toBeLessThan(50 * MIB);
+  await expectGrowth(service, before, {below: 50 * MIB});
 });
 
 test('more connections than allowed: those that have been idle longest are closed, and a new one is served', async () => {
