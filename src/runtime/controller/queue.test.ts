@@ -223,7 +223,7 @@ test('in any order of adds, takes, and finishes: no key is processed twice at a 
   await Promise.all(takes);
 });
 
-const SHORT = 40_000;
+const SHORT = 20_000;
 const LONG = 640_000;
 
 // Compares CPU time within one run: a loaded machine slows down both.
@@ -242,7 +242,7 @@ test.each([
   console.info(
     `A key takes ${short.toFixed(2)} us in a queue of ${SHORT}, and ${long.toFixed(2)} us in one of ${LONG}`,
   );
-  expect(long / short).toBeLessThan(LONG / SHORT / 3); // searched from the front, it would be LONG / SHORT
+  expect(long / short).toBeLessThan(LONG / SHORT / 4); // 12 or more if the queue is searched from the front
 });
 
 test('reports how long a key waited', async () => {
