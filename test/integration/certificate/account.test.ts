@@ -158,7 +158,7 @@ test('after the platform has lost its key and begins with another account, hosts
 });
 
 test('a limit says nothing about an account in doubt: it stays', async () => {
-  const {tenant, host} = await waitingTenant(world, 'doubted', {timeoutMs: 60_000});
+  const {tenant, host} = await waitingTenant(world, 'doubted');
   const first = account();
   const early = world.history.versions(ACME_ISSUER, ISSUER_NAME).length;
   let isAsked = false;

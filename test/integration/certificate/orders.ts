@@ -10,9 +10,8 @@ type Issuance = DomainClaim['spec']['issuance'];
 export async function waitingTenant(
   world: CaWorld,
   name: string,
-  options: Parameters<typeof newDomainTenant>[2] = {},
 ): Promise<{readonly tenant: DomainTenant; readonly host: string}> {
-  const tenant = await newDomainTenant(world, name, options);
+  const tenant = await newDomainTenant(world, name);
   const host = tenant.host('shop');
   await tenant.deployedProject({primary: host});
   await tenant.until('the records are shown', () => tenant.domain(host)?.status?.dns?.required);
