@@ -13,7 +13,8 @@ export async function installMessages(terminal: Terminal): Promise<void> {
   terminal.heading('The messages API');
   const {name, namespace, chart} = RELEASE;
   await terminal.type(dns('set', MESSAGES_HOST, 'A', ADDRESSES.ingress), {shows: 'the platform’s DNS'});
-  const settings = `--set messages.enabled=true --set messages.host=${MESSAGES_HOST}`;
+  const certificate = 'messages.certificate.issuerRef.name=selfca';
+  const settings = `--set messages.enabled=true --set messages.host=${MESSAGES_HOST} --set ${certificate}`;
   await terminal.type(`helm upgrade ${name} ${chart} --namespace ${namespace} --reuse-values ${settings} --wait`, {
     shows: 'installed alongside the operator: one pod with a volume',
     matching: [/STATUS: deployed/],
