@@ -41,7 +41,7 @@ import {
   notBegun,
   reported,
 } from './held-certificate.ts';
-import {before, type HostView} from './host-view.ts';
+import {type HostView, lastReported} from './host-view.ts';
 import type {Proof} from './verify.ts';
 
 /** The prerequisites of a certificate request, in order; the first one that is missing is named. */
@@ -344,7 +344,7 @@ export function awaitOrder(
   const issuer = stores.acmeIssuers.get(acmeIssuerOf(issuerRef) ?? '');
   const planned = issuer && orderSchedule.get(issuer.metadata.name, key);
   if (!issuer || planned === undefined || !isAwaited) return undefined;
-  const last = before(view, 'CertificateReady');
+  const last = lastReported(view, 'CertificateReady');
   const shownMs = SHOWS_ORDER.has(last?.reason ?? '') ? Date.parse(reported(owner)?.nextAttemptAt ?? '') : Number.NaN;
   if (planned === 'unknown') {
     // After a restart, until the orders are planned again, the last condition remains.

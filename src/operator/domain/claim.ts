@@ -74,14 +74,14 @@ function holds(claim: DeepReadonly<DomainClaim>): ClaimResult {
   return {condition: Claimed.yes(claim.spec.since), holds: true, lost: false};
 }
 
-/** Like `refuseMove`, but also confirms that a Domain of the same account is gone before its host moves. */
+/** Like `whyClaimStays`, but also confirms that a Domain of the same account is gone before its host moves. */
 async function refuse(
   context: DomainContext,
   view: DomainView,
   claim: DeepReadonly<DomainClaim>,
   mayStart: boolean,
 ): Promise<DomainCondition | undefined> {
-  const refusal = refuseMove(context, view, claim, mayStart);
+  const refusal = whyClaimStays(context, view, claim, mayStart);
   const {account, namespace} = claim.spec;
   if (refusal || account !== view.account.id) return refusal;
   const isLeft = await isGone(context, DOMAIN, `${namespace}/${view.host}`);
@@ -92,7 +92,7 @@ async function refuse(
  * Why the claim stays where it is; undefined if it moves. A name has one CNAME, so once all authoritative servers show
  * ours, the holder's is gone. A name can have several TXT records: the holder keeps the host as long as its own exists.
  */
-function refuseMove(
+function whyClaimStays(
   {stores, names, knownSince}: DomainOperator,
   view: DomainView,
   claim: DeepReadonly<DomainClaim>,

@@ -10,7 +10,7 @@ import {
 } from '../certificate/certificate.ts';
 import {earliest} from '../kinds/steps.ts';
 import {CertificateReady, type DomainCondition, type StepResult} from './conditions.ts';
-import {before, type HostView, unacted} from './host-view.ts';
+import {type HostView, lastReported, unacted} from './host-view.ts';
 
 export interface CertificateResult extends StepResult {
   /** The Secret holds a certificate that is valid: the host may be routed. */
@@ -106,7 +106,7 @@ function conditionOf(view: HostView, held: HeldCertificate, next: NextCertificat
     default: {
       // Until somebody says when it expires, what was known of a host that is served remains.
       if (held.kind === 'undated' && isCalledReady(view.certificate)) return CertificateReady.issued(undefined);
-      const last = held.kind === 'undated' && view.published ? before(view, 'CertificateReady') : undefined;
+      const last = held.kind === 'undated' && view.published ? lastReported(view, 'CertificateReady') : undefined;
       if (last?.status === 'True') return {...last, type: 'CertificateReady'};
       return next?.condition ?? CertificateReady.issuing('');
     }

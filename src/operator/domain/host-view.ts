@@ -66,12 +66,12 @@ function reportedIn({isDefault}: Reported, type: DomainConditionType): DomainCon
 }
 
 /** The condition that the last reconcile wrote. */
-export function before(view: Reported, type: DomainConditionType) {
+export function lastReported(view: Reported, type: DomainConditionType) {
   return findCondition(view.owner.status?.conditions, reportedIn(view, type));
 }
 
 /** The same, if it observed this generation of the spec. */
-export function lastOf(view: Reported, type: DomainConditionType) {
+export function lastOfThisSpec(view: Reported, type: DomainConditionType) {
   const {metadata, status} = view.owner;
   const last = lastCondition(reportedIn(view, type), status?.conditions, metadata.generation);
   return last && {...last, type};
@@ -93,7 +93,7 @@ export function unacted(
   return stepAfter(failure, {
     works: view.published !== undefined,
     keepsFailing: view.keepsFailing,
-    last: lastOf(view, retrying('').type),
+    last: lastOfThisSpec(view, retrying('').type),
     refused: message => refused(message, isTrue),
     retrying,
     paused: () => paused(isTrue),

@@ -4,7 +4,7 @@ import {PROBE_PATH} from '../kinds/edge-provider.ts';
 import {issuerOf} from '../kinds/issuers.ts';
 import {Probed, type StepResult} from './conditions.ts';
 import type {DomainOperator, HostOperator} from './context.ts';
-import {before, type HostView, proofOf} from './host-view.ts';
+import {type HostView, lastReported, proofOf} from './host-view.ts';
 import type {PublishedHere, RouteResult} from './route.ts';
 import type {DomainView} from './view.ts';
 
@@ -15,7 +15,7 @@ import type {DomainView} from './view.ts';
 export function probe(operator: DomainOperator, view: DomainView, routed: RouteResult): StepResult {
   const {config, prober, clock} = operator;
   const {key, nowMs} = view;
-  const last = before(view, 'Probed');
+  const last = lastReported(view, 'Probed');
   if (!prober.isOn || routed.publishes === undefined) {
     prober.unwatch(key);
     if (!prober.isOn) return {condition: Probed.notProbed()};
@@ -25,7 +25,7 @@ export function probe(operator: DomainOperator, view: DomainView, routed: RouteR
   const proof = proofOf(operator, view);
   const check = prober.get(key);
   watch(operator, view, routed.publishes, (check?.verdict.verified ?? last?.status === 'True') ? 'steady' : 'pending');
-  const wasLive = before(view, 'Ready')?.status === 'True';
+  const wasLive = lastReported(view, 'Ready')?.status === 'True';
   const unchanged = last && (wasLive || last.status === 'False') ? {...last, type: 'Probed' as const} : undefined;
   const unknown = unchanged ?? (wasLive ? Probed.checking() : Probed.pending());
   if (!check) return {condition: unknown};

@@ -19,7 +19,7 @@ import type {ClaimResult} from './claim.ts';
 import {type DomainCondition, Routed, type StepResult} from './conditions.ts';
 import type {HostContext, HostOperator} from './context.ts';
 import type {CertificateResult} from './held-certificate.ts';
-import {before, type HostView, lastOf, proofOf, unacted} from './host-view.ts';
+import {type HostView, lastOfThisSpec, lastReported, proofOf, unacted} from './host-view.ts';
 import {redirectEnd} from './redirects.ts';
 import {dropOtherRoutes} from './unpublish.ts';
 
@@ -64,7 +64,7 @@ export async function route(
   const found: Publication = claim.holds
     ? await publishRoute(context, wanted)
     : context.edge.verdict(routeObjects(context.stores, routeKey), context.stores.platform);
-  const publication = whileFormerServes(context, found, kept && before(view, 'Routed')?.status === 'True');
+  const publication = whileFormerServes(context, found, kept && lastReported(view, 'Routed')?.status === 'True');
   const {contested = '', wakeAtMs} = publication;
   if (publication.kind === 'waiting') {
     const condition = Routed.waiting(publication.on, kept, contested);
@@ -100,7 +100,7 @@ function mayChange({published, isDefault, secret, host}: HostView): boolean {
 /** The operator reports once what its edge lacks; a host that is routed keeps its state. */
 export function withoutBackend(view: HostView, found: NoBackend): DomainCondition {
   const isRouted = view.published !== undefined;
-  const last = lastOf(view, 'Routed');
+  const last = lastOfThisSpec(view, 'Routed');
   if (found.kind === 'no-edge' && isRouted && last?.status === 'True') return last;
   return Routed.noBackend(found, isRouted);
 }

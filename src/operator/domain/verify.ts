@@ -2,7 +2,7 @@
 import {timestamp} from '../../api/conditions.ts';
 import {CaaAllowed, DnsVerified, type DomainCondition, type StepResult} from './conditions.ts';
 import type {DomainOperator} from './context.ts';
-import {before} from './host-view.ts';
+import {lastReported} from './host-view.ts';
 import {type DomainView, isOlderThanClaim} from './view.ts';
 
 export interface Proof extends StepResult {
@@ -49,7 +49,7 @@ function urgencyOf(view: DomainView): 'pending' | 'steady' {
   const allows =
     check && !check.verdict.unfinished
       ? check.verdict.verified && ['allowed', 'unchecked'].includes(check.verdict.caa.outcome)
-      : isLive && (['DNSVerified', 'CAAAllowed'] as const).every(type => before(view, type)?.status === 'True');
+      : isLive && (['DNSVerified', 'CAAAllowed'] as const).every(type => lastReported(view, type)?.status === 'True');
   return allows ? 'steady' : 'pending';
 }
 
@@ -65,7 +65,7 @@ function requestOf(
 }
 
 function unchecked(view: DomainView, held: boolean): DomainCondition {
-  const last = before(view, 'DNSVerified');
+  const last = lastReported(view, 'DNSVerified');
   if (last && last.status !== 'Unknown') return {...last, type: 'DNSVerified'};
   return held ? DnsVerified.held(view.host) : DnsVerified.checking(view.host);
 }
@@ -75,7 +75,7 @@ function judgeHeld({config, clock}: VerifyOperator, view: DomainView): Pick<Proo
   const {check, published, host, nowMs} = view;
   if (!check) return {condition: DnsVerified.held(host)};
   const {verdict, agreedSince, agreedSinceEpochMs = 0} = check;
-  const last = before(view, 'DNSVerified');
+  const last = lastReported(view, 'DNSVerified');
   if (!published) {
     const keep = !verdict.agreed && last?.status === 'True';
     return {condition: keep ? {...last, type: 'DNSVerified'} : DnsVerified.no(verdict.reason, verdict.message)};
@@ -95,7 +95,7 @@ function judgeHeld({config, clock}: VerifyOperator, view: DomainView): Pick<Proo
 export function checkCaa(view: DomainView): DomainCondition {
   const caa = view.check?.verdict.caa;
   if (!caa) {
-    const last = before(view, 'CAAAllowed');
+    const last = lastReported(view, 'CAAAllowed');
     return last ? {...last, type: 'CAAAllowed'} : CaaAllowed.waiting();
   }
   switch (caa.outcome) {
@@ -105,7 +105,7 @@ export function checkCaa(view: DomainView): DomainCondition {
       return CaaAllowed.forbidden(caa.message);
     case 'lookup-failed': {
       // An outage changes nothing: what was allowed stays allowed until a CAA record forbids it.
-      const last = before(view, 'CAAAllowed');
+      const last = lastReported(view, 'CAAAllowed');
       return last?.status === 'True' ? {...last, type: 'CAAAllowed'} : CaaAllowed.lookupFailed(caa.message);
     }
     case 'unchecked':

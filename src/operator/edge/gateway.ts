@@ -9,6 +9,7 @@
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../config/config.ts';
 import {
+  CHALLENGE_PATH,
   type EdgeProvider,
   type HostRoute,
   type PlatformReader,
@@ -34,7 +35,6 @@ import {backendService, routeMetadata} from './route-objects.ts';
 
 /** Everything that this file writes needs these; both are Extended. */
 const REQUIRED = ['ListenerSet', 'HTTPRouteSchemeRedirect'];
-const CHALLENGE_PATH = '/.well-known/acme-challenge/';
 
 /** `challengeHost`: no host of a tenant, so that only the platform's route without a host name serves it. */
 export function gateway({gateway: config}: RoutingConfig, challengeHost: string): EdgeProvider {

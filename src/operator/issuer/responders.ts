@@ -7,9 +7,9 @@ import {randomBytes} from 'node:crypto';
 import {Agent, request} from 'undici';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {Clock} from '../../time/clock.ts';
+import {CHALLENGE_PATH} from '../kinds/edge-provider.ts';
 import {ENDPOINT_SLICE} from '../kinds/kinds.ts';
 
-export const CHALLENGE_PATH = '/.well-known/acme-challenge/';
 /** Replicas are not asked again for this long: after all have answered, and after one has not. */
 const VALID_MS = 10_000;
 const INVALID_MS = 1_000;

@@ -80,6 +80,8 @@ export type RouteVerdict =
 
 /** Every route on an edge with `provesRoutes` answers this path with a redirect to a path below it. */
 export const PROBE_PATH = '/.well-known/nameplate';
+/** Tokens follow (RFC 8555, section 8.3). */
+export const CHALLENGE_PATH = '/.well-known/acme-challenge/';
 
 export interface EdgeProvider {
   readonly name: string;
