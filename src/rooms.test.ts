@@ -24,12 +24,13 @@ const MAY_IMPORT = {
   operator: 'acme api apikey config dns fairness operations probe runtime time',
   messages: 'apikey config fairness operations time',
   challenges: 'operations',
+  nameserver: 'api dns fairness operations runtime time',
   kubectl: 'api config operations operator runtime time',
-  bin: '.. api apikey challenges config dns kubectl messages operations operator runtime time',
+  bin: '.. api apikey challenges config dns kubectl messages nameserver operations operator runtime time',
 };
 /** The only files of a room that others may import. */
 const FRONTS = {
-  dns: ['dns/dns.ts'],
+  dns: ['dns/dns.ts', 'dns/names/wire-names.ts', 'dns/wire/wire-reader.ts'],
   runtime: Object.values(runtime.exports).map(path => join('runtime', path)),
 };
 

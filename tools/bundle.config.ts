@@ -50,6 +50,7 @@ export default defineConfig([
   program('review'),
   program('kubectl-nameplate'),
   program('challenges'),
+  program('nameserver'),
   program('messages'),
   // The store's thread, which needs a separate file to start from.
   program('messages-store', 'src/messages/store/sqlite/worker.ts'),

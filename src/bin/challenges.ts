@@ -9,7 +9,7 @@ import {createLogger} from '../operations/log.ts';
 import {metricsIn} from '../operations/metrics.ts';
 import {startOperationsServer} from '../operations/operations-server.ts';
 import {handleShutdown} from '../operations/shutdown.ts';
-import {readCommandLine} from './command-line.ts';
+import {portOf, readCommandLine} from './command-line.ts';
 
 const USAGE = 'usage: challenges --thumbprint FILE [--port PORT] [--operations-port PORT]';
 /** The chart's terminationGracePeriodSeconds is longer. A connection takes at most six seconds. */
@@ -28,14 +28,8 @@ async function main(): Promise<number> {
     return 0;
   }
   if (!values.thumbprint) throw new ConfigError('the command line', [USAGE]);
-  await serve(values.thumbprint, portOf(values.port), portOf(values['operations-port']));
+  await serve(values.thumbprint, portOf(values.port, USAGE), portOf(values['operations-port'], USAGE));
   return 0;
-}
-
-function portOf(text: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
-  throw new ConfigError('the command line', [`${text} is not a port`, USAGE]);
 }
 
 async function serve(path: string, port: number, operationsPort: number): Promise<void> {

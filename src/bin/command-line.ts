@@ -12,6 +12,13 @@ export function readCommandLine<T extends ParseArgsConfig>(config: T, usage: str
   }
 }
 
+/** Throws a ConfigError that ends in the usage. 0 means any free port. */
+export function portOf(text: string, usage: string): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
+  throw new ConfigError('the command line', [`${text} is not a port`, usage]);
+}
+
 /** A program that a person runs, and that exits when it is done. */
 interface Tool<Command> {
   /** Printed before the colon of each error. */

@@ -24,7 +24,7 @@ import {
 import {canonicalAddress} from './wire/codec.ts';
 import {createTransport} from './wire/transport.ts';
 
-// biome-ignore lint/performance/noBarrelFile: the only file of src/dns that the rest of src imports.
+// biome-ignore lint/performance/noBarrelFile: all that the rest of src imports, except for the reader of packets.
 export {type DnsConfig, defaultDnsConfig} from './config.ts';
 export {formLabel, isApex, parseHost, registrableDomain} from './names/hosts.ts';
 export type {DnsReason, ProofQuestion, Verdict} from './verdict/verdict.ts';

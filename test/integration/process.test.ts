@@ -17,6 +17,7 @@ const USAGE: Readonly<Record<string, string>> = {
   operator: 'usage: operator --config FILE',
   messages: 'usage: messages --config FILE',
   challenges: 'usage: challenges --thumbprint FILE',
+  nameserver: 'usage: nameserver --zone DOMAIN',
 };
 
 test.concurrent.each(Object.entries(USAGE))('%s --help says how it is used', async (program, usage) => {
@@ -33,6 +34,10 @@ test.concurrent.each([
   {program: 'challenges', args: ['--thumbprint', 'FILE', '--port', '65536']},
   {program: 'challenges', args: ['--thumbprint', 'FILE', '--operations-port', '0x50']},
   {program: 'challenges', args: ['--thumbprint', 'FILE', 'surplus']},
+  {program: 'nameserver', args: []},
+  {program: 'nameserver', args: ['--zone', 'acme.example.net']},
+  {program: 'nameserver', args: ['--zone', 'Acme.example.net.', '--name-server', 'ns1.example.net']},
+  {program: 'nameserver', args: ['--zone', 'acme.example.net', '--name-server', 'ns1.acme.example.net']},
 ])('$program $args is refused with the usage, without a stack', async ({program, args}) => {
   const {code, out, err} = await run(program, ...args);
   expect({code, out}).toEqual({code: 2, out: ''});

@@ -52,6 +52,19 @@ app.kubernetes.io/component: messages
 {{- merge (include "nameplate.challenges.selectorLabels" . | fromYaml) (include "nameplate.labels" . | fromYaml) | toYaml }}
 {{- end }}
 
+{{/* Base name for the name server of the ACME domain. */}}
+{{- define "nameplate.nameserver.fullname" -}}
+{{- printf "%s-nameserver" (include "nameplate.fullname" .) }}
+{{- end }}
+
+{{- define "nameplate.nameserver.selectorLabels" -}}
+{{- include "nameplate.componentLabels" (dict "root" . "component" "nameserver") }}
+{{- end }}
+
+{{- define "nameplate.nameserver.labels" -}}
+{{- merge (include "nameplate.nameserver.selectorLabels" . | fromYaml) (include "nameplate.labels" . | fromYaml) | toYaml }}
+{{- end }}
+
 {{- define "nameplate.messages.tlsSecretName" -}}
 {{- .Values.messages.certificate.existingSecret | default (printf "%s-tls" (include "nameplate.messages.fullname" .)) }}
 {{- end }}

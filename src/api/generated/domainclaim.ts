@@ -78,6 +78,19 @@ export interface DomainClaimSpec {
      */
     order?: string;
     /**
+     * The TXT record that the name server answers until the open order ends; absent if the CA validates the host by HTTP. Whoever reads it cannot use it: it is valid only for the platform's account.
+     */
+    challenge?: {
+      /**
+       * Name of the record, in the ACME domain of the platform.
+       */
+      name: string;
+      /**
+       * Text of the record (RFC 8555, section 8.4).
+       */
+      value: string;
+    };
+    /**
      * URL of the order whose certificate the request gets. It is recorded before the certificate is published, so that a crash in between places no other order.
      */
     issued?: string;

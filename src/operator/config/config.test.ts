@@ -14,6 +14,7 @@ const complete: OperatorConfig = {
     baseDomain: 'apps.example.net',
     targetDomain: 'edge.example.net',
     confirmTargetDomain: '',
+    acmeDomain: '',
     reservedHosts: [],
     keySecret: {name: 'nameplate-platform-key', key: 'platform.key'},
   },
@@ -237,6 +238,12 @@ describe('options that contradict each other are an error', () => {
   test.each(['x/y', '', 'a b'])('%j is no key of a Secret', key => {
     const found = problems(minimal.replace('platform: {', `platform: {keySecret: {key: "${key}"}, `));
     expect(found).toEqual([expect.stringContaining('allowed: a key of a Secret')]);
+  });
+
+  test.each(['apps.example.net', 'example.net'])('an ACME domain %s that has other hosts', acmeDomain => {
+    const [problem, ...others] = problems(minimal.replace('targetDomain:', `acmeDomain: ${acmeDomain}, targetDomain:`));
+    expect(problem).toContain(`platform.acmeDomain is ${acmeDomain}, to which apps.example.net belongs`);
+    expect(others).toEqual([]);
   });
 
   test('default hosts and account targets in one zone', () => {

@@ -23,10 +23,18 @@ export function checkOperatorConfig(config: OperatorConfig): readonly ConfigProb
   ];
 }
 
-function checkPlatform({baseDomain, targetDomain}: PlatformConfig): readonly ConfigProblem[] {
-  if (baseDomain !== targetDomain) return [];
-  const message = `is ${targetDomain}, which is also platform.baseDomain; allowed: another domain, because the default hosts of projects and the DNS targets of accounts must not share a zone`;
-  return [{path: ['platform', 'targetDomain'], message}];
+function checkPlatform({baseDomain, targetDomain, acmeDomain}: PlatformConfig): readonly ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  if (baseDomain === targetDomain) {
+    const message = `is ${targetDomain}, which is also platform.baseDomain; allowed: another domain, because the default hosts of projects and the DNS targets of accounts must not share a zone`;
+    problems.push({path: ['platform', 'targetDomain'], message});
+  }
+  const delegated = [baseDomain, targetDomain].find(zone => `.${zone}`.endsWith(`.${acmeDomain}`));
+  if (acmeDomain !== '' && delegated !== undefined) {
+    const message = `is ${acmeDomain}, to which ${delegated} belongs; allowed: another domain, because its name server answers nothing but challenges`;
+    problems.push({path: ['platform', 'acmeDomain'], message});
+  }
+  return problems;
 }
 
 function checkPlans({plans, defaultPlan}: OperatorConfig): readonly ConfigProblem[] {

@@ -27,12 +27,20 @@ export const platform = section(
       description:
         'The new targetDomain, to confirm that it changes although hosts are held whose DNS points to the former one. Without it, the operator refuses to start and says how many hosts need a DNS change.',
     },
+    acmeDomain: {
+      ...zone,
+      pattern: `^$|${zone.pattern}`,
+      default: '',
+      examples: ['acme.example.net'],
+      description:
+        "A zone for the DNS-01 challenges of custom hosts, delegated to Nameplate's own name server and used for nothing else. If empty, the operator uses no such challenges.",
+    },
     reservedHosts: {
       type: 'array',
       items: {...host, examples: ['example.net']},
       default: [],
       description:
-        'Hosts that no tenant may use, including everything below them. baseDomain and targetDomain are always reserved.',
+        'Hosts that no tenant may use, including everything below them. baseDomain, targetDomain, and acmeDomain are always reserved.',
     },
     keyFile: {
       type: 'string',

@@ -63,8 +63,8 @@ function outdated(operator: AcceptOperator, view: DomainView): DomainCondition |
 
 /** The platform's own zones, everything below them, and their parents. */
 export function reservedZone(host: string, {config}: Pick<Base, 'config'>): string | undefined {
-  const {baseDomain, targetDomain, reservedHosts} = config.platform;
-  const own = [baseDomain, targetDomain];
+  const {baseDomain, targetDomain, acmeDomain, reservedHosts} = config.platform;
+  const own = [baseDomain, targetDomain, ...(acmeDomain === '' ? [] : [acmeDomain])];
   return (
     [...own, ...reservedHosts].find(zone => host === zone || host.endsWith(`.${zone}`)) ??
     own.find(zone => zone.endsWith(`.${host}`))

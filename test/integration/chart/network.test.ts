@@ -47,6 +47,8 @@ async function render(...values: readonly string[]): Promise<ReadonlyMap<string,
     join(ROOT, 'examples/values.yaml'),
     '--set',
     'messages.enabled=true,messages.host=a.example,challenges.enabled=true',
+    '--set',
+    'nameserver.enabled=true,nameserver.names={ns1.example.net},config.platform.acmeDomain=acme.example.net',
   ];
   const rendered = await run([
     helm,
@@ -97,6 +99,7 @@ describe.each([
       ['nameplate', 'http'],
       ['nameplate-messages', 'operations'],
       ['nameplate-challenges', 'operations'],
+      ['nameplate-nameserver', 'operations'],
     ] as const) {
       const policy = policies.get(name);
       if (!policy) throw new Error(`no policy ${name}`);
@@ -129,6 +132,12 @@ test('the operator reaches the challenge responder, which reaches nothing', asyn
   expect(policy?.spec.egress).toBeUndefined();
   const to = [{podSelector: policy?.spec.podSelector}];
   expect(policies.get('nameplate')?.spec.egress).toContainEqual({ports: [{port: 8080, protocol: 'TCP'}], to});
+});
+
+test('everybody reaches the name server, which reaches only the API server', async () => {
+  const policy = (await render()).get('nameplate-nameserver');
+  expect(policy && admits(policy, 'dns', tenant)).toBe(true);
+  expect(policy?.spec.egress).toEqual([{ports: [443, 6443, 8443, 16443].map(port => ({port, protocol: 'TCP'}))}]);
 });
 
 test('without peers, only the release’s namespace reaches the messages API', async () => {

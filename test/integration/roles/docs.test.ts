@@ -25,6 +25,7 @@ const onGateway = rolesIn(await renderRoles(helm, '--set', 'config.routing.provi
 test.each([
   {section: 'operator', name: 'nameplate'},
   {section: 'messages', name: 'nameplate-messages'},
+  {section: 'nameserver', name: 'nameplate-nameserver'},
 ])('the table of the $section', ({section, name}) => {
   expect([...new Set(documented(section))]).toEqual([...rightsOf(roles, name)].sort());
 });
@@ -59,7 +60,13 @@ function rightsOf(from: readonly (Role | null)[], name: string): ReadonlySet<str
 
 test('every role that the chart creates is named', () => {
   const made = roles.filter(role => role?.kind === 'ClusterRole').map(role => role?.metadata.name ?? '');
-  const explained = new Set(['nameplate', 'nameplate-messages', 'nameplate-view', 'nameplate-edit']);
+  const explained = new Set([
+    'nameplate',
+    'nameplate-messages',
+    'nameplate-nameserver',
+    'nameplate-view',
+    'nameplate-edit',
+  ]);
   const unnamed = made.filter(name => !explained.has(name) && !docs.includes(`\`${name}\``));
   expect(unnamed).toEqual([]);
   expect(made.length).toBeGreaterThan(explained.size);

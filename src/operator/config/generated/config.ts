@@ -21,7 +21,11 @@ export interface OperatorConfig {
      */
     readonly confirmTargetDomain: string;
     /**
-     * Hosts that no tenant may use, including everything below them. baseDomain and targetDomain are always reserved.
+     * A zone for the DNS-01 challenges of custom hosts, delegated to Nameplate's own name server and used for nothing else. If empty, the operator uses no such challenges.
+     */
+    readonly acmeDomain: string;
+    /**
+     * Hosts that no tenant may use, including everything below them. baseDomain, targetDomain, and acmeDomain are always reserved.
      */
     readonly reservedHosts: readonly string[];
     /**
