@@ -1,12 +1,17 @@
 import {createPrivateKey, createPublicKey} from 'node:crypto';
 import {expect, test} from 'vitest';
-import {renewalIdOf, thumbprintOf} from './identifiers.ts';
+import {dnsAnswerOf, renewalIdOf, thumbprintOf} from './identifiers.ts';
 
 test('a thumbprint is that of RFC 7638, with the EC key and thumbprint of RFC 9449, section 6.1', () => {
   const x = 'l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs';
   const y = '9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA';
   const key = createPublicKey({format: 'jwk', key: {kty: 'EC', x, y, crv: 'P-256'}});
   expect(thumbprintOf(key)).toBe('0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I');
+});
+
+test('the answer to a challenge over DNS is the SHA-256 of the key authorization', () => {
+  // printf %s token.thumbprint | openssl dgst -sha256 -binary | basenc --base64url
+  expect(dnsAnswerOf('token', 'thumbprint')).toBe('61rBZ_4knHblO0MNoxFsXZ_eTFUHum0B6IVRbhvUn5I');
 });
 
 test('a private key has the thumbprint of its public key', () => {

@@ -31,6 +31,11 @@ export function thumbprintOf(key: KeyObject): string {
     .digest('base64url');
 }
 
+/** What a CA must find in DNS (RFC 8555, section 8.4). `thumbprint`: of the key of the account. */
+export function dnsAnswerOf(token: string, thumbprint: string): string {
+  return createHash('sha256').update(`${token}.${thumbprint}`).digest('base64url');
+}
+
 /**
  * How ARI names a certificate (RFC 9773, section 4.1). `undefined` if it does not name the key of its issuer.
  * `certificatePem`: the certificate, or a chain that begins with it. Throws if it is none.

@@ -38,6 +38,8 @@ export const ANNOTATION = {
   retainedSince: `${GROUP}/retained-since`,
   /** On everything that the operator applies: the hash of the applied intent. */
   appliedHash: `${GROUP}/applied-hash`,
+  /** On a Certificate: the kind of challenge with which the CA validates the host, if it is not HTTP-01. */
+  challenge: `${GROUP}/challenge`,
   /** On a redirect's route: the host that it redirects to. */
   redirectTo: `${GROUP}/redirect-to`,
   /** On every object of a host: the full host. */

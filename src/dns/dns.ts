@@ -21,8 +21,8 @@ import {
   parseEndpoint,
   rangesOf,
 } from './wire/addresses.ts';
-import {canonicalAddress} from './wire/codec.ts';
-import {createTransport} from './wire/transport.ts';
+import {canonicalAddress, type QueryType} from './wire/codec.ts';
+import {createTransport, type Reply} from './wire/transport.ts';
 
 // biome-ignore lint/performance/noBarrelFile: all that the rest of src imports, except for the reader of packets.
 export {type DnsConfig, defaultDnsConfig} from './config.ts';
@@ -30,6 +30,7 @@ export {formLabel, isApex, parseHost, registrableDomain} from './names/hosts.ts'
 export type {DnsReason, ProofQuestion, Verdict} from './verdict/verdict.ts';
 export {parseEndpoint, rangesOf} from './wire/addresses.ts';
 export {addressType, canonicalAddress} from './wire/codec.ts';
+export {createTransport, type DnsTransport} from './wire/transport.ts';
 
 /** The most public suffixes whose CAA sets are cached. */
 const REGISTRIES = 1_000;
@@ -96,6 +97,24 @@ export function createDns(
     onError: (key, error) => logger.error({key, err: error}, 'A DNS check failed unexpectedly.'),
   });
   return {scheduler, verify};
+}
+
+/** What a recursive resolver says about a name: the first one of the configuration that gives an answer. */
+export type Resolve = (name: string, type: QueryType, signal: AbortSignal) => Promise<Reply>;
+
+const SERVFAIL = 2;
+
+export function createResolve({recursives, queryTimeoutMs}: DnsConfig, clock: Clock): Resolve {
+  const endpoints = recursives.length > 0 ? recursives.map(text => parseEndpoint(text)) : systemRecursives();
+  const transport = createTransport({mayQuery: among(endpoints), timeoutMs: queryTimeoutMs, ours: true, clock});
+  return async (name, type, signal) => {
+    let last: Reply = {ok: false, failure: 'unreachable', detail: 'there is no resolver'};
+    for (const endpoint of endpoints) {
+      last = await transport.query({endpoint, name, type, recursionDesired: true}, signal);
+      if (last.ok && last.message.rcode !== SERVFAIL) break;
+    }
+    return last;
+  };
 }
 
 function verifierOf(

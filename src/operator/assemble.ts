@@ -1,7 +1,7 @@
 /** Assembles the operator: caches, controllers, and the DNS scheduler under one manager. */
 import type {Logger} from 'pino';
 import type {Registry} from 'prom-client';
-import {createDns, type Verdict} from '../dns/dns.ts';
+import {createDns, createResolve, type Verdict} from '../dns/dns.ts';
 import {parseAddress} from '../probe/address.ts';
 import {createProber, type Prober} from '../probe/prober.ts';
 import {Corrections} from '../runtime/apply/corrections.ts';
@@ -28,7 +28,9 @@ import {moving} from './edge/moving.ts';
 import {watchEdge} from './edge/problem.ts';
 import {traefik} from './edge/traefik.ts';
 import {CaAccounts} from './issuer/accounts.ts';
+import {watchAcmeDomain} from './issuer/acme-domain.ts';
 import {watchOrders} from './issuer/metrics.ts';
+import {NameServers} from './issuer/name-servers.ts';
 import {OrderSchedule} from './issuer/order-schedule.ts';
 import {Responders} from './issuer/responders.ts';
 import {challengeHost, DerivedNames} from './kinds/derived-names.ts';
@@ -100,6 +102,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     orderSchedule: new OrderSchedule(),
     accounts: new CaAccounts(clock, parts.userAgent, client.writeGate('request to a CA')),
     responders: new Responders({...config.certificates.acme.challenges, namespace, clock}),
+    nameServers: new NameServers({...config.certificates.acme.nameserver, namespace, clock}),
     earlyRenewals: new Set(),
     namespace,
     outdated: new Outdated(clock),
@@ -115,6 +118,12 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
   addControllers(manager, operator, registry);
   manager.run({name: 'dns', run: signal => scheduler.start(signal)});
   manager.run({name: 'cert-manager', run: signal => certManager.run(signal)});
+  const acmeDomain = watchAcmeDomain({
+    domain: config.platform.acmeDomain,
+    resolve: createResolve(config.dns, clock),
+    ...{clock, registry},
+  });
+  manager.run({name: 'acme-domain', run: acmeDomain.run});
   manager.run({name: 'probes', run: signal => prober.start(signal)});
   manager.run(
     watchDomains({...parts, domains: stores.domains, claims: stores.claims, certificates: stores.certificates}),
@@ -129,6 +138,7 @@ export function assembleOperator(parts: OperatorParts): AssembledOperator {
     watchEdge(edge, stores, registry),
     watchIssuance({config, stores, certManager, registry}),
     watchRefusedRenewals({config, stores, clock, registry}),
+    () => acmeDomain.warning(),
     () => manager.warning(),
     () => prober.problem(),
   ];

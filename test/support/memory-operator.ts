@@ -10,6 +10,7 @@ import {Outdated} from '../../src/operator/domain/outdated.ts';
 import type {DomainView} from '../../src/operator/domain/view.ts';
 import {traefik} from '../../src/operator/edge/traefik.ts';
 import {CaAccounts} from '../../src/operator/issuer/accounts.ts';
+import {NameServers} from '../../src/operator/issuer/name-servers.ts';
 import {OrderSchedule} from '../../src/operator/issuer/order-schedule.ts';
 import {Responders} from '../../src/operator/issuer/responders.ts';
 import {accountOf} from '../../src/operator/kinds/account.ts';
@@ -57,6 +58,7 @@ export function memoryOperator(options: MemoryOptions = {}) {
     outdated: new Outdated(clock),
     accounts: new CaAccounts(clock, 'test', dispatch => dispatch),
     responders: new Responders({...config.certificates.acme.challenges, namespace: 'nameplate', clock}),
+    nameServers: new NameServers({...config.certificates.acme.nameserver, namespace: 'nameplate', clock}),
     earlyRenewals: new Set(),
     keyWaiters: new KeyWaiters(),
   };

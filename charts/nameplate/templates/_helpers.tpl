@@ -125,7 +125,9 @@ caFile: /etc/nameplate/postgres/ca.crt
 {{- /* The platform's own certificates here, such as that of the messages API, are not for a tenant's host. */}}
 {{- $_ := set $config.certificates.approval "exemptNamespaces" (append $config.certificates.approval.exemptNamespaces .Release.Namespace | uniq) }}
 {{- $challenges := printf "%s-challenges" (include "nameplate.fullname" .) }}
-{{- $_ := set $config.certificates "acme" (merge (dict "challenges" (dict "service" $challenges "configMap" $challenges)) $config.certificates.acme) }}
+{{- $nameserver := dict "service" (include "nameplate.nameserver.fullname" .) }}
+{{- $acme := dict "challenges" (dict "service" $challenges "configMap" $challenges) "nameserver" $nameserver }}
+{{- $_ := set $config.certificates "acme" (merge $acme $config.certificates.acme) }}
 {{- $notEnforced := list }}
 {{- range $name := list "routes" "issuance" "edgeAddresses" "dnsNames" "managedObjects" "namespaceLabels" "ownKinds" }}
 {{- if or (eq $.Values.admission.mode "audit") (not (get $.Values.admission $name).enabled) }}

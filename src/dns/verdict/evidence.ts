@@ -35,10 +35,13 @@ export interface HostEvidence {
   /** Absent: not needed. */
   readonly targetAddresses?: TargetAddresses;
   /** Absent: not needed. */
-  readonly txt?: TxtEvidence;
+  readonly txt?: RecordEvidence;
+  /** The CNAME of the delegated challenge. Absent: not needed. */
+  readonly challenge?: RecordEvidence;
 }
 
-interface TxtEvidence {
+/** A record besides those of the host itself. */
+interface RecordEvidence {
   readonly answers: readonly ServerAnswer[];
   /**
    * Whether the value comes from a wildcard record, which proves nothing about this name. `unknown`: no server answered;
@@ -76,12 +79,12 @@ export async function gatherEvidence(
   const answers = await queryAll(authority, host, ['A', 'AAAA'], session);
   const chains = await followChains(answers, question, session, deps);
   const flat = showsAddresses(answers, chains);
-  const [targetAddresses, txt] = await Promise.all([
+  const [targetAddresses, proofs] = await Promise.all([
     flat ? deps.targets.addressesOf(target, deps.directory, session.signal) : undefined,
-    question.apexProof === 'txt' && (apex || flat) ? gatherTxt(question, session, deps) : undefined,
+    question.apexProof === 'txt' && (apex || flat) ? gatherProofs(question, session, deps) : undefined,
   ]);
   const hints = apex ? undefined : await hintsAbout(authority, question, answers, session, deps);
-  const optional = {...(ownZone && {ownZone}), ...(targetAddresses && {targetAddresses}), ...(txt && {txt})};
+  const optional = {...(ownZone && {ownZone}), ...(targetAddresses && {targetAddresses}), ...proofs};
   return {kind: 'host', zone, recursive, apex, answers, chains, ...optional, ...(hints && {hints})};
 }
 
@@ -125,23 +128,48 @@ function showsAddresses(answers: readonly ServerAnswer[], chains: ReadonlyMap<st
   return direct || [...chains.values()].some(end => end.kind === 'addresses');
 }
 
-async function gatherTxt(
-  {txtName, txtValue, host}: ProofQuestion,
+/** The TXT record; the delegated challenge only if no server has that one. */
+async function gatherProofs(
+  question: ProofQuestion,
+  session: VerdictSession,
+  deps: GatherDependencies,
+): Promise<Pick<HostEvidence, 'txt' | 'challenge'>> {
+  const {txtName, txtValue, challenge} = question;
+  const txt = await gatherRecord({type: 'TXT', name: txtName, value: txtValue}, question, session, deps);
+  if (!challenge || txt.answers.some(answer => textsIn(answer).includes(txtValue))) return {txt};
+  const {name, target} = challenge;
+  return {txt, challenge: await gatherRecord({type: 'CNAME', name, value: target}, question, session, deps)};
+}
+
+interface WantedRecord {
+  readonly type: 'TXT' | 'CNAME';
+  readonly name: string;
+  readonly value: string;
+}
+
+async function gatherRecord(
+  {type, name, value}: WantedRecord,
+  {host, txtName, txtValue}: ProofQuestion,
   session: VerdictSession,
   {directory, randomLabel, clock}: GatherDependencies,
-): Promise<TxtEvidence> {
-  const found = await directory.find(txtName, session, 'every');
+): Promise<RecordEvidence> {
+  const found = await directory.find(name, session, 'every');
   const open = () => (session.unfinished ? 'unasked' : 'unknown');
   if (!found.ok) return {answers: [], wildcard: open()};
-  const answers = await queryAll(found.authority, txtName, ['TXT'], session, session.remaining - PROBE_RESERVE);
-  if (!holdsText(answers, txtValue)) {
+  const answers = await queryAll(found.authority, name, [type], session, session.remaining - PROBE_RESERVE);
+  const valuesIn = type === 'TXT' ? textsIn : targetsIn;
+  if (!answers.some(answer => valuesIn(answer).includes(value))) {
+    if (type === 'CNAME') return {answers, wildcard: false};
     const hints = await hintsAboutText(found.authority, {txtName, txtValue}, answers, session, {clock, randomLabel});
     return {answers, wildcard: false, ...(hints && {hints})};
   }
   const sibling = `_${randomLabel()}.${host}`;
-  const probe = await queryAny(found.authority, sibling, 'TXT', session, clock);
+  const probe = await queryAny(found.authority, sibling, type, session, clock);
   if (probe === undefined) return {answers, wildcard: open()};
-  const wildcard = probe.message.answers.some(record => record.type === 'TXT' && record.text === txtValue);
+  const {answers: records} = probe.message;
+  const wildcard = records.some(record =>
+    record.type === 'TXT' ? record.text === value : record.type === 'CNAME' && record.target === value,
+  );
   return {answers, wildcard};
 }
 
@@ -162,6 +190,6 @@ export function textsIn(answer: ServerAnswer): string[] {
   return answer.ok ? answer.records.flatMap(record => (record.type === 'TXT' ? [record.text] : [])) : [];
 }
 
-function holdsText(answers: readonly ServerAnswer[], value: string): boolean {
-  return answers.some(answer => textsIn(answer).includes(value));
+export function targetsIn(answer: ServerAnswer): string[] {
+  return answer.ok ? cnamesIn(answer.records) : [];
 }

@@ -47,12 +47,13 @@ function wanted(given: Case): string {
 const WAIT = 'No action needed; Nameplate will check again.';
 
 export function verified({question, classifications, silent}: Case, proof: NonNullable<Verdict['proof']>): string {
-  const {host, target, txtName} = question;
+  const {host, target, txtName, challenge} = question;
   const servers = listServers(classifications.map(({answer}) => answer));
   const found = {
     cname: `${host} points to ${target} at ${servers}`,
     'address-txt': `${host} has the addresses of ${target}, and ${txtName} has the TXT record, at ${servers}`,
     address: `${host} has the addresses of ${target} at ${servers}`,
+    challenge: `${host} has the addresses of ${target}, and ${challenge?.name} is delegated to ${challenge?.target}, at ${servers}`,
   };
   const passed = silent.length > 0 ? ` No answer from ${listSilent(silent)}.` : '';
   return `${found[proof]}.${passed}`;
@@ -234,8 +235,15 @@ export function proofMissing(given: Case): string {
   return (
     `${question.host} has the addresses of ${question.target}, which shows where it points, but not that it is yours. ` +
     `The TXT record that proves ownership is missing: ${foundAtProof(given, answers)} ` +
-    `Create ${wantedTxt(given)}${replace}.`
+    `Create ${wantedTxt(given)}${replace}.${otherwise(given)}`
   );
+}
+
+/** The proof that also works in place of the TXT record. */
+function otherwise({question: {challenge}, evidence: {ownZone}}: Case): string {
+  if (!challenge) return '';
+  const {name, target} = challenge;
+  return ` Or delegate the ACME challenge instead: create ${name}. CNAME ${target}. (in a form: type CNAME, name "${formLabel(name, ownZone)}", value "${target}").`;
 }
 
 function foundAtProof({question: {txtName}, evidence}: Case, answers: readonly ServerAnswer[]): string {
@@ -257,6 +265,28 @@ export function proofFromWildcard(given: Case): string {
     `The TXT value of ${given.question.txtName} comes from a wildcard record, which proves nothing about this one name. ` +
     `Create ${wantedTxt(given)}.`
   );
+}
+
+export function challengeFromWildcard(given: Case): string {
+  return (
+    `The CNAME of ${given.question.challenge?.name} comes from a wildcard record, which proves nothing about this one ` +
+    `name. Create it as a record of its own, or create ${wantedTxt(given)}.`
+  );
+}
+
+export function challengePropagating(
+  {question}: Case,
+  having: readonly ServerAnswer[],
+  lacking: readonly ServerAnswer[],
+): string {
+  return (
+    `The CNAME record of ${question.challenge?.name} is at ${listServers(having)}, but not yet at ` +
+    `${listServers(lacking)}. ${WAIT} If this lasts for hours, tell your DNS provider that its name servers disagree.`
+  );
+}
+
+export function challengeUnreachable({question}: Case): string {
+  return `${question.challenge?.name} has the CNAME record, but no name server answered whether it comes from a wildcard. ${WAIT}`;
 }
 
 export function proofPropagating(

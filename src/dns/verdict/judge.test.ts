@@ -40,6 +40,21 @@ function endsAtTarget(name: string): Map<string, ChainEnd> {
   return new Map([[name, {kind: 'addresses', at: name, addresses: ['192.0.2.10'], answers: [], missed: []}]]);
 }
 
+const CHALLENGE = {name: `_acme-challenge.${HOST}`, target: 'own.acme.example.net'};
+const delegation = (target = CHALLENGE.target): ResourceRecord => ({
+  type: 'CNAME',
+  name: CHALLENGE.name,
+  ttl: 300,
+  target,
+});
+/** An apex with the right addresses and without the TXT record, at two name servers. */
+function delegated(challenge: HostEvidence['challenge']): Pick<Row, 'answers' | 'more' | 'question'> {
+  const answers = ['ns1', 'ns2'].map(server => says(server, a('192.0.2.10')));
+  const txtEvidence = {answers: [says('ns1'), says('ns2')], wildcard: false};
+  const more = {apex: true, targetAddresses, txt: txtEvidence, ...(challenge && {challenge})};
+  return {answers, more, question: {challenge: CHALLENGE}};
+}
+
 interface Row {
   readonly case: string;
   readonly answers: readonly ServerAnswer[];
@@ -124,6 +139,65 @@ const rows: readonly Row[] = [
     answers: [says('ns1', a('192.0.2.10'))],
     more: {targetAddresses, txt: {answers: [says('ns1', txt('token2'), txt('xtoken'), txt('Token'))], wildcard: false}},
     want: {reason: 'ProofMissing', agreed: true},
+  },
+  {
+    case: 'a delegated challenge in place of the TXT record',
+    ...delegated({answers: [says('ns1', delegation()), says('ns2', delegation())], wildcard: false}),
+    want: {reason: 'Verified', proof: 'challenge', agreed: true},
+    says: ['_acme-challenge.shop.example.com is delegated to own.acme.example.net'],
+  },
+  {
+    case: 'a delegated challenge that one server does not have yet',
+    ...delegated({answers: [says('ns1', delegation()), says('ns2')], wildcard: false}),
+    want: {reason: 'Propagating', agreed: false},
+    says: ['at ns1, but not yet at ns2'],
+  },
+  {
+    case: 'a delegated challenge about which one server is silent',
+    ...delegated({answers: [says('ns1', delegation()), silent('ns2')], wildcard: false}),
+    want: {reason: 'Verified', proof: 'challenge', agreed: false},
+  },
+  {
+    case: 'a challenge that is delegated to another account',
+    ...delegated({
+      answers: ['ns1', 'ns2'].map(server => says(server, delegation('x.acme.example.net'))),
+      wildcard: false,
+    }),
+    want: {reason: 'ProofMissing', agreed: true},
+    says: ['TXT "token"', 'create _acme-challenge.shop.example.com. CNAME own.acme.example.net.'],
+  },
+  {
+    case: 'a missing TXT record, while one server is silent about the delegated challenge',
+    ...delegated({answers: [says('ns1'), silent('ns2')], wildcard: false}),
+    want: {reason: 'ProofMissing', agreed: false},
+  },
+  {
+    case: 'a missing TXT record, while nobody answers for the zone of the challenge',
+    ...delegated({answers: [], wildcard: 'unknown'}),
+    want: {reason: 'ProofMissing', agreed: false},
+  },
+  {
+    case: 'a delegated challenge that a wildcard synthesizes',
+    ...delegated({answers: ['ns1', 'ns2'].map(server => says(server, delegation())), wildcard: true}),
+    want: {reason: 'ProofMissing', agreed: true},
+    says: ['comes from a wildcard record'],
+  },
+  {
+    case: 'a delegated challenge that may come from a wildcard',
+    ...delegated({answers: ['ns1', 'ns2'].map(server => says(server, delegation())), wildcard: 'unknown'}),
+    want: {reason: 'NameServersUnreachable', agreed: false},
+  },
+  {
+    case: 'a delegated challenge that the check did not get to',
+    ...delegated({answers: [], wildcard: 'unasked'}),
+    want: {reason: 'Checking', agreed: false},
+  },
+  {
+    case: 'a TXT record although the challenge is delegated to another account',
+    answers: [says('ns1', a('192.0.2.10'))],
+    more: {targetAddresses, txt: {answers: [says('ns1', txt('token'))], wildcard: false}},
+    question: {challenge: CHALLENGE},
+    want: {reason: 'Verified', proof: 'address-txt'},
   },
   {
     case: "the target of another account, which has the target's addresses",

@@ -4,7 +4,7 @@ import type {SilentServer} from '../resolve/directory.ts';
 import type {ServerAnswer, ServerNoAnswer} from '../resolve/query-all.ts';
 import {isMisdelegation} from '../resolve/reply.ts';
 import {type Case, type Classification, classify} from './classify.ts';
-import {type Evidence, textsIn, type ZoneFault} from './evidence.ts';
+import {type Evidence, targetsIn, textsIn, type ZoneFault} from './evidence.ts';
 import * as say from './explain.ts';
 import type {DnsReason, ProofQuestion, Verdict} from './verdict.ts';
 
@@ -99,7 +99,8 @@ function ofWildcard(given: Case, {answer}: Classification, wildcard: string): Fo
 function judgeTxt(addressCase: Case): Fold {
   const {evidence, question} = addressCase;
   const all = evidence.txt?.answers ?? [];
-  const given = {...addressCase, silent: [...addressCase.silent, ...missedIn(all)]};
+  const challenged = evidence.challenge?.answers ?? [];
+  const given = {...addressCase, silent: [...addressCase.silent, ...missedIn(all), ...missedIn(challenged)]};
   const answers = onlyAnswered(all);
   const isOpen = given.silent.some(isUnasked) || evidence.txt?.wildcard === 'unasked';
   if (answers.length === 0 && isOpen) return unfinished(given);
@@ -110,9 +111,27 @@ function judgeTxt(addressCase: Case): Fold {
   if (evidence.txt?.wildcard === 'unasked') return unfinished(given);
   if (evidence.txt?.wildcard === 'unknown') return uncertain('NameServersUnreachable', say.txtUnreachable(given));
   if (evidence.txt?.wildcard) return negative(given, 'ProofMissing', say.proofFromWildcard(given));
-  if (having?.length === 0) return negative(given, 'ProofMissing', say.proofMissing(given));
+  if (having?.length === 0) return judgeChallenge(given);
   if (lacking?.length !== 0) return propagating(say.proofPropagating(given, having ?? [], lacking ?? []));
   return isOpen ? unfinished(given) : verified(given, 'address-txt');
+}
+
+/** The TXT record is missing. In its place, the delegated challenge proves the host. */
+function judgeChallenge(given: Case): Fold {
+  const {question, evidence} = given;
+  const {answers = [], wildcard} = evidence.challenge ?? {};
+  if (wildcard === 'unasked') return unfinished(given);
+  const [having = [], lacking = []] = [true, false].map(has =>
+    onlyAnswered(answers).filter(answer => targetsIn(answer).includes(question.challenge?.target ?? '') === has),
+  );
+  if (having.length === 0) {
+    const missing = negative(given, 'ProofMissing', say.proofMissing(given));
+    return wildcard === 'unknown' ? {...missing, agreed: false} : missing; // unknown: no server could be found
+  }
+  if (wildcard === 'unknown') return uncertain('NameServersUnreachable', say.challengeUnreachable(given));
+  if (wildcard) return negative(given, 'ProofMissing', say.challengeFromWildcard(given));
+  if (lacking.length > 0) return propagating(say.challengePropagating(given, having, lacking));
+  return given.silent.some(isUnasked) ? unfinished(given) : verified(given, 'challenge');
 }
 
 /** No server answered about the host. */

@@ -20,9 +20,12 @@ export function observe(evidence: Evidence): Pick<Verdict, 'observed' | 'txtValu
     end.kind === 'addresses' ? onlyAnswered(end.answers) : [],
   );
   const txt = onlyAnswered(evidence.txt?.answers ?? []);
-  const ttls = [...host, ...txt].flatMap(ttlsOf);
+  const challenge = onlyAnswered(evidence.challenge?.answers ?? []);
+  const ttls = [...host, ...txt, ...challenge].flatMap(ttlsOf);
   return {
-    observed: bounded([...host, ...txt, ...chain].flatMap(answer => observedIn(answer, evidence.recursive))),
+    observed: bounded(
+      [...host, ...txt, ...challenge, ...chain].flatMap(answer => observedIn(answer, evidence.recursive)),
+    ),
     txtValues: [...new Set([...new Set(txt.flatMap(textsIn))].map(text => escapeText(text)))]
       .sort()
       .slice(0, MAX_TXT_VALUES),

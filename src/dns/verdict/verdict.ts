@@ -22,13 +22,21 @@ export interface ProofQuestion {
   readonly txtValue: string;
   /** `txt`: a name with only addresses needs the TXT record too. `address`: the addresses are enough. */
   readonly apexProof: 'txt' | 'address';
+  /**
+   * `_acme-challenge.<host>`, and the account's own name for it in the platform's ACME domain. A CNAME from one to the
+   * other proves the host in place of the TXT record. Absent: the platform has no such domain.
+   */
+  readonly challenge?: {readonly name: string; readonly target: string};
   /** Addresses of the target that never change, for an apex whose provider has no ALIAS. Default: none. */
   readonly apexAddresses?: readonly string[];
   /** Issuer domain names of the CA, as in CAA records (`letsencrypt.org`). Empty: CAA is not checked. */
   readonly caaIdentities: readonly string[];
   /** The ACME account at the CA, compared with `accounturi` (RFC 8657). Absent: not known, so any URI may be it. */
   readonly caaAccountUri?: string;
-  /** The ACME methods in use, compared with `validationmethods` (RFC 8657). Default: `http-01`. */
+  /**
+   * The ACME methods in use, compared with `validationmethods` (RFC 8657). Default: `dns-01` if the delegated challenge
+   * is the proof, otherwise `http-01`.
+   */
   readonly caaValidationMethods?: readonly string[];
 }
 
@@ -51,7 +59,7 @@ export interface CaaVerdict {
 export interface Verdict {
   readonly reason: DnsReason;
   readonly verified: boolean;
-  readonly proof?: 'cname' | 'address-txt' | 'address';
+  readonly proof?: 'cname' | 'address-txt' | 'address' | 'challenge';
   /** The finding, where it was found, and the one thing to do. */
   readonly message: string;
   /**

@@ -53,7 +53,8 @@ export async function verifyQuestion(
   return withDeadline(deps.timeoutMs, signal, async deadline => {
     const attempt = await tryInOrder(question, deps, deadline);
     const judgment = await confirmed(question, attempt, deps, deadline);
-    const caa = await caaOf(question, attempt, deps);
+    const isByDns = judgment.proof === 'challenge';
+    const caa = await caaOf(isByDns ? {caaValidationMethods: ['dns-01'], ...question} : question, attempt, deps);
     signal.throwIfAborted();
     const unfinished = attempt.unfinished && {unfinished: true as const};
     return {...judgment, ...unfinished, ...observe(attempt.evidence), caa};
@@ -62,8 +63,14 @@ export async function verifyQuestion(
 
 function canonicalQuestion(question: ProofQuestion): ProofQuestion {
   const canonical = (name: string) => canonicalName(name) ?? name;
-  const {host, target, txtName} = question;
-  return {...question, host: canonical(host), target: canonical(target), txtName: canonical(txtName)};
+  const {host, target, txtName, challenge} = question;
+  return {
+    ...question,
+    host: canonical(host),
+    target: canonical(target),
+    txtName: canonical(txtName),
+    ...(challenge && {challenge: {name: canonical(challenge.name), target: canonical(challenge.target)}}),
+  };
 }
 
 /** Whether no authoritative server could be reached a moment ago. */

@@ -16,19 +16,22 @@ export interface CertificateIntent {
   readonly owner: OwnerReference;
   /** Set on the certificate of a default host. */
   readonly project?: string;
+  /** If the CA does not validate the host by HTTP-01: the kind of challenge. */
+  readonly challenge?: string | undefined;
 }
 
 /** The Secret has the Certificate's name and our labels, so that it can outlive the Certificate and be swept later. */
 export function buildCertificate(intent: CertificateIntent): Certificate {
-  const {name, namespace, host, issuerRef, owner, project} = intent;
+  const {name, namespace, host, issuerRef, owner, project, challenge} = intent;
   const labels = {
     [LABEL.managedBy]: 'nameplate',
     [LABEL.host]: hostLabel(host),
     ...(project !== undefined && {[LABEL.project]: project}),
   };
   const annotations = {[ANNOTATION.host]: host};
+  const challenged = challenge === undefined ? annotations : {...annotations, [ANNOTATION.challenge]: challenge};
   const model = new CertificateModel({
-    metadata: {name, namespace, labels, annotations, ownerReferences: [owner]},
+    metadata: {name, namespace, labels, annotations: challenged, ownerReferences: [owner]},
     spec: {
       secretName: name,
       dnsNames: [host],

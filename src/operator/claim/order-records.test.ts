@@ -5,6 +5,7 @@ import type {CertificateRequest, DomainClaim} from '../kinds/kinds.ts';
 import {
   abandoned,
   admitted,
+  challenged,
   failed,
   forgotten,
   isAdmitted,
@@ -160,6 +161,17 @@ test('a verify request ends a pause, once', () => {
   expect(spec?.failures, 'the failure still counts').toEqual([PROBLEM.at]);
   expect(withoutDelay(spec ?? HELD, NOW)).toBeUndefined();
   expect(withoutDelay(HELD, NOW)).toBeUndefined();
+});
+
+test('a challenge is recorded once, and ends with the order', () => {
+  const challenge = {name: 'a.acme.test', value: 'A'.repeat(43)};
+  const spec = challenged(OPEN, challenge) ?? HELD;
+  expect(spec.issuance).toEqual({...OPEN.issuance, challenge});
+  expect(challenged(spec, challenge)).toBeUndefined();
+  expect(challenged(spec, {...challenge, value: 'B'.repeat(43)})?.issuance?.challenge?.value).toBe('B'.repeat(43));
+  for (const ended of [failed(spec, PROBLEM), abandoned(spec), issued(spec, 'https://ca.test/order/1', 'id')]) {
+    expect(ended.issuance).not.toHaveProperty('challenge');
+  }
 });
 
 test('nothing changes what it is given', () => {

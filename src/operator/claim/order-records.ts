@@ -17,7 +17,7 @@ export type Issuance = NonNullable<DomainClaimSpec['issuance']>;
 type Order = NonNullable<DomainClaimSpec['orders']>[number];
 type Spec = DeepReadonly<DomainClaimSpec>;
 
-const ENDED = {order: undefined, issued: undefined, request: undefined};
+const ENDED = {order: undefined, challenge: undefined, issued: undefined, request: undefined};
 /** The limits in the CRD. */
 const MAX_ORDERS = 20;
 const MAX_FAILURES = 20;
@@ -79,6 +79,13 @@ export function refusedForNow(spec: Spec, problem: NonNullable<Issuance['problem
   return type === problem.type && detail === problem.detail ? undefined : withIssuance(spec, {problem});
 }
 
+/** What the name server answers until the order ends. Undefined if the record already says so. */
+export function challenged(spec: Spec, challenge: NonNullable<Issuance['challenge']>): DomainClaimSpec | undefined {
+  const known = spec.issuance?.challenge;
+  if (known?.name === challenge.name && known.value === challenge.value) return undefined;
+  return withIssuance(spec, {challenge});
+}
+
 /** The CA has forgotten the order, or has certified another key with it: the next one counts anew. */
 export function abandoned(spec: Spec): DomainClaimSpec {
   return withIssuance(spec, ENDED);
@@ -95,7 +102,7 @@ export function failed(spec: Spec, problem: NonNullable<Issuance['problem']>): D
  * certificate's identifier for renewal information.
  */
 export function issued(spec: Spec, order: string, renewal: string | undefined): DomainClaimSpec {
-  return withIssuance(spec, {order: undefined, issued: order, problem: undefined, renewal});
+  return withIssuance(spec, {order: undefined, challenge: undefined, issued: order, problem: undefined, renewal});
 }
 
 /** The order that the CA has accepted for the admitted request. */

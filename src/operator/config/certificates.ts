@@ -42,6 +42,20 @@ const listedServer = object(
   ['url'],
 );
 
+const replicaAddresses = {
+  type: 'array',
+  default: [],
+  items: {
+    type: 'string',
+    minLength: 1,
+    title: 'a host and a port',
+    pattern: String.raw`^([A-Za-z0-9.-]+|\[${ipv6}\]):\d{1,5}$`,
+    examples: ['127.0.0.1:8089', '[::1]:8089'],
+    description: 'Address of a replica.',
+  },
+  description: 'The replicas to check, instead of those of the Service: for an operator outside the cluster.',
+} satisfies Schema;
+
 export const certificates = section('Certificates of custom domains, issued by cert-manager.', {
   issuerRef: section('The cert-manager issuer of new certificates.', issuerRefProperties, ['name']),
   formerIssuerRefs: issuerRefs(
@@ -160,19 +174,15 @@ export const certificates = section('Certificates of custom domains, issued by c
         default: 'nameplate-challenges',
         description: "The ConfigMap, in the operator's namespace, from which it reads the account's thumbprint.",
       },
-      addresses: {
-        type: 'array',
-        default: [],
-        items: {
-          type: 'string',
-          minLength: 1,
-          title: 'a host and a port',
-          pattern: String.raw`^([A-Za-z0-9.-]+|\[${ipv6}\]):\d{1,5}$`,
-          examples: ['127.0.0.1:8089', '[::1]:8089'],
-          description: 'Address of a replica.',
-        },
-        description: 'The replicas to check, instead of those of the Service: for an operator outside the cluster.',
+      addresses: replicaAddresses,
+    }),
+    nameserver: section('The name server of platform.acmeDomain, which answers the challenges of CAs (DNS-01).', {
+      service: {
+        ...kubernetesName,
+        default: 'nameplate-nameserver',
+        description: "Its Service, in the operator's namespace. The operator checks each ready replica.",
       },
+      addresses: replicaAddresses,
     }),
   }),
   secretRetentionSeconds: seconds(

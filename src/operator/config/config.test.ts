@@ -42,6 +42,7 @@ const complete: OperatorConfig = {
       accountKeySecret: 'nameplate-acme-account',
       formerAccountKeySecrets: [],
       challenges: {service: 'nameplate-challenges', configMap: 'nameplate-challenges', addresses: []},
+      nameserver: {service: 'nameplate-nameserver', addresses: []},
     },
     secretRetentionSeconds: 604_800,
   },

@@ -156,13 +156,13 @@ function firstBlocker({proof, claim, caa}: CertificateGate): string | undefined 
 
 async function ensureCertificate(
   context: HostContext,
-  {namespace, host, owner, isDefault}: HostView,
+  {namespace, host, owner, isDefault, challenge}: HostView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): Promise<Contest> {
   const {stores, client, signal, corrections} = context;
   const name = routeName(namespace, host);
   const project = isDefault && {project: owner.metadata.name};
-  const intent = buildCertificate({name, namespace, host, issuerRef, owner: ownerOf(owner), ...project});
+  const intent = buildCertificate({name, namespace, host, issuerRef, owner: ownerOf(owner), challenge, ...project});
   await applyIfChanged(client, stores.certificates, CERTIFICATE, intent, {
     hashAnnotation: ANNOTATION.appliedHash,
     corrections,

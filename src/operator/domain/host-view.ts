@@ -26,6 +26,8 @@ export interface HostView extends HostObjects {
    * default hosts.
    */
   readonly isDefault: boolean;
+  /** If the CA does not validate the host by HTTP-01: the kind of challenge. */
+  readonly challenge?: string | undefined;
   /** A new attempt at its certificate was requested. */
   readonly isRequested: boolean;
   /** Continues "To start a new attempt,". */

@@ -61,12 +61,14 @@ export function viewOf(
       txtName: ['_nameplate', host].join('.'), // one string, unlike a template
       txtValue: names.proofToken(account.id, host),
       apexProof: config.dns.apexProof,
+      ...challengeOf(names, account.id, host),
       ...(config.routing.apexAddresses.length > 0 && {apexAddresses: config.routing.apexAddresses}),
       ...caaOf(operator, certificate),
     },
     check,
     holder,
     isDefault: false,
+    challenge: challengeFor(check, certificate),
     verifyRequest,
     isRequested: verifyRequest !== undefined && check?.request === verifyRequest,
     again: `run: ${REVERIFY(host)}`,
@@ -74,6 +76,20 @@ export function viewOf(
     keepsFailing,
     nowMs: operator.clock.now(),
   };
+}
+
+function challengeOf(names: DomainOperator['names'], account: string, host: string): Pick<ProofQuestion, 'challenge'> {
+  const target = names.challengeName(account, host);
+  return target === undefined ? {} : {challenge: {name: `_acme-challenge.${host}`, target}};
+}
+
+/** A host that only the delegated challenge proves is validated by it. Before a check, the last one counts. */
+function challengeFor(
+  check: DnsCheck | undefined,
+  certificate: DeepReadonly<Certificate> | undefined,
+): string | undefined {
+  if (!check?.verdict.verified) return certificate?.metadata.annotations?.[ANNOTATION.challenge];
+  return check.verdict.proof === 'challenge' ? 'dns-01' : undefined;
 }
 
 /** CAA records must allow these: the identities of the CA that issues, and the platform's account there. */

@@ -5,10 +5,9 @@
  */
 import {randomBytes} from 'node:crypto';
 import {Agent, request} from 'undici';
-import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {Clock} from '../../time/clock.ts';
 import {CHALLENGE_PATH} from '../kinds/edge-provider.ts';
-import {ENDPOINT_SLICE} from '../kinds/kinds.ts';
+import {type Api, type ReplicaSettings, readyReplicas} from './replicas.ts';
 
 /** Replicas are not asked again for this long: after all have answered, and after one has not. */
 const VALID_MS = 10_000;
@@ -16,23 +15,11 @@ const INVALID_MS = 1_000;
 /** How long a replica that does not answer, as if its node were gone, holds up the challenges. */
 const WAIT_MS = 30_000;
 const TIMEOUT_MS = 2_000;
-const MAX_REPLICAS = 50;
 /** The name of the port of the Service. */
 const PORT = 'http';
 
-interface ResponderSettings {
-  /** Of the Service and its EndpointSlices. */
-  readonly namespace: string;
-  readonly service: string;
-  /** "host:port" of each replica, instead of those of the Service. */
-  readonly addresses: readonly string[];
+interface ResponderSettings extends ReplicaSettings {
   readonly clock: Clock;
-}
-
-/** The API server, within one reconcile. */
-interface Api {
-  readonly client: Pick<KubeClient, 'list'>;
-  readonly signal: AbortSignal;
 }
 
 export class Responders {
@@ -67,7 +54,7 @@ export class Responders {
 
   async #check(api: Api, thumbprint: string): Promise<string | undefined> {
     const {clock, service} = this.#settings;
-    const addresses = await this.#addresses(api);
+    const addresses = await readyReplicas(api, this.#settings, PORT);
     if (addresses.length === 0) return `no replica of ${service} is ready`;
     const answers = await Promise.all(addresses.map(address => this.#answers(address, thumbprint)));
     const wrong = addresses.find((_, index) => answers[index] === 'other');
@@ -80,25 +67,6 @@ export class Responders {
       if (!isBounded) return `the replica ${silent[0]} of ${service} does not answer`;
     }
     return undefined;
-  }
-
-  async #addresses({client, signal}: Api): Promise<string[]> {
-    const {namespace, service, addresses} = this.#settings;
-    if (addresses.length > 0) return [...addresses];
-    const found: string[] = [];
-    const labelSelector = `kubernetes.io/service-name=${service}`;
-    for await (const {items} of client.list(ENDPOINT_SLICE, {namespace, labelSelector, signal})) {
-      for (const {endpoints = [], ports = []} of items) {
-        const {port} = ports.find(({name}) => name === PORT) ?? {};
-        const ready = endpoints.filter(({conditions}) => conditions?.ready !== false);
-        for (const {addresses: [address] = []} of ready) {
-          if (address !== undefined && port !== undefined) {
-            found.push(address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`);
-          }
-        }
-      }
-    }
-    return found.slice(0, MAX_REPLICAS);
   }
 
   async #answers(address: string, thumbprint: string): Promise<'ours' | 'other' | 'none'> {

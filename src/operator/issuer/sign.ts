@@ -4,10 +4,11 @@
  * Replaces cert-manager's ACME: https://cert-manager.io/docs/contributing/external-issuers/
  */
 import {AcmeError, CaUnreachable, type Problem, printableAscii} from '../../acme/errors.ts';
-import {renewalIdOf} from '../../acme/identifiers.ts';
+import {dnsAnswerOf, renewalIdOf} from '../../acme/identifiers.ts';
 import type {Order} from '../../acme/objects.ts';
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import type {DomainClaimSpec} from '../../api/generated/domainclaim.ts';
+import {ANNOTATION} from '../../api/names.ts';
 import {registrableDomain} from '../../dns/dns.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
@@ -18,6 +19,7 @@ import {readFresh} from '../caches/fresh.ts';
 import {decideFreshly} from '../certificate/decide.ts';
 import {
   abandoned,
+  challenged,
   failed,
   isAdmitted,
   issued,
@@ -200,9 +202,14 @@ async function createOrder(
 }
 
 /** Whether the last certificate was issued, as far as the cache knows. */
-function isReplacement({context: {stores}, request}: Signing): boolean {
+function isReplacement(signing: Signing): boolean {
+  return certificateOf(signing)?.status?.notAfter !== undefined;
+}
+
+/** The Certificate that the request belongs to, as far as the cache knows. */
+function certificateOf({context: {stores}, request}: Pick<Signing, 'context' | 'request'>) {
   const owner = request.metadata.ownerReferences?.find(({controller}) => controller);
-  return stores.certificates.get(`${request.metadata.namespace}/${owner?.name}`)?.status?.notAfter !== undefined;
+  return stores.certificates.get(`${request.metadata.namespace}/${owner?.name}`);
 }
 
 async function proceed(signing: Signing, claim: DeepReadonly<DomainClaim>, order: Order): Promise<Outcome> {
@@ -244,13 +251,14 @@ async function solve(signing: Signing, claim: DeepReadonly<DomainClaim>, order: 
   }
   const authorization = await account.client.authorization(account.uri, url, signal);
   if (authorization.status === 'valid') return await pollOrGiveUp(signing, claim, order.retryAfterMs);
-  const challenge = authorization.challenges.find(({type}) => type === 'http-01');
+  const method = methodOf(signing);
+  const challenge = authorization.challenges.find(({type}) => type === method);
   if (authorization.status !== 'pending' || !challenge) {
-    const detail = challenge ? `the authorization is ${authorization.status}` : 'the CA offers no challenge http-01';
+    const detail = challenge ? `the authorization is ${authorization.status}` : `the CA offers no challenge ${method}`;
     return await fail(signing, claim, challenge?.error ?? {type: 'unauthorized', detail});
   }
   if (challenge.status === 'pending') {
-    const waiting = await awaitAnswers(signing);
+    const waiting = await awaitAnswers(signing, challenge.token);
     if (waiting) return waiting;
     if (!(await confirmed(signing))) return done();
     await acceptOnce(signing, challenge.url);
@@ -260,12 +268,35 @@ async function solve(signing: Signing, claim: DeepReadonly<DomainClaim>, order: 
   return poll(signing, undefined);
 }
 
-/** Undefined if the challenges of the account are answered. */
-async function awaitAnswers({context, request, account}: Signing): Promise<Outcome | undefined> {
-  const trouble = await context.responders.problem(context, account.thumbprint);
+/** How the CA validates the host: over DNS only if the tenant has delegated that, and nothing else proves the host. */
+function methodOf(signing: Signing): 'http-01' | 'dns-01' {
+  return certificateOf(signing)?.metadata.annotations?.[ANNOTATION.challenge] === 'dns-01' ? 'dns-01' : 'http-01';
+}
+
+/** Undefined if the challenges of the account are answered; those over DNS, if this one is. */
+async function awaitAnswers(signing: Signing, token?: string): Promise<Outcome | undefined> {
+  const {context, request, account} = signing;
+  const isByDns = methodOf(signing) === 'dns-01';
+  const trouble = await (isByDns
+    ? answeredInDns(signing, token)
+    : context.responders.problem(context, account.thumbprint));
   if (trouble === undefined) return undefined;
   await pend(context, request, `Waiting to answer the CA's challenge: ${trouble}.`);
   return after(WAIT_MS);
+}
+
+/** Records the answer to the challenge on the claim, from which the name servers read it. */
+async function answeredInDns(signing: Signing, token: string | undefined): Promise<string | undefined> {
+  const {context, account, host} = signing;
+  if (token === undefined) return await context.nameServers.problem(context);
+  const claim = await confirmed(signing);
+  if (!claim) return 'the namespace no longer holds the host';
+  const name = context.names.challengeName(claim.spec.account, host);
+  if (name === undefined) return 'the platform has no ACME domain';
+  const challenge = {name, value: dnsAnswerOf(token, account.thumbprint)};
+  const spec = challenged(claim.spec, challenge);
+  if (spec) await record(context, claim, spec);
+  return await context.nameServers.problem(context, challenge);
 }
 
 /** If the CA accepted it earlier, and its answer was lost, it calls this malformed. The order shows what follows. */
@@ -369,10 +400,9 @@ function isOverdue({context: {knownSince, clock}, attempt}: Signing, claim: Deep
 /** The order failed. The request stays pending until the next attempt, unless no attempt can change the answer. */
 async function fail(signing: Signing, claim: DeepReadonly<DomainClaim>, problem: Problem): Promise<Outcome> {
   const {context, request, issuer, host} = signing;
-  const {clock, stores, logger} = context;
+  const {clock, logger} = context;
   const nowMs = clock.now();
-  const owner = request.metadata.ownerReferences?.find(({controller}) => controller);
-  const notAfter = stores.certificates.get(`${request.metadata.namespace}/${owner?.name}`)?.status?.notAfter;
+  const notAfter = certificateOf(signing)?.status?.notAfter;
   const failures = [...(claim.spec.failures ?? []), timestamp(nowMs)];
   const since = claim.spec.accountSince ?? '';
   const attemptAtMs = nextAttemptAtMs({failures, since, limits: limitsOf(issuer.spec), notAfter, nowMs});

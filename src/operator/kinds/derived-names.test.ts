@@ -23,6 +23,17 @@ test('a target is the account’s own, and a token is good for one account and o
   expect(other.proofToken('acme', 'a.test')).not.toBe(names.proofToken('acme', 'a.test'));
 });
 
+// attack: leftover-record
+test('the name for a delegated challenge is good for one account, and for one host with its wildcard', () => {
+  expect(names.challengeName('acme', 'a.test'), 'without an ACME domain').toBeUndefined();
+  const delegated = new DerivedNames(KEY, {...domains, acmeDomain: 'acme.platform.test'});
+  const name = delegated.challengeName('acme', 'a.test');
+  expect(name).toMatch(/^[a-z2-7]{32}\.acme\.platform\.test$/);
+  expect(delegated.challengeName('acme', '*.a.test')).toBe(name);
+  expect(delegated.challengeName('acme', 'b.test')).not.toBe(name);
+  expect(delegated.challengeName('globex', 'a.test')).not.toBe(name);
+});
+
 // attack: name-collision
 test('default hosts that read alike differ', () => {
   expect(names.defaultHost('a-b', 'c')).not.toBe(names.defaultHost('a', 'b-c'));

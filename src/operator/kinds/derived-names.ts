@@ -66,15 +66,20 @@ export class DerivedNames {
   readonly #key: Uint8Array;
   readonly #baseDomain: string;
   readonly #targetDomain: string;
+  readonly #acmeDomain: string;
   /** Recent targets by account, so that all hosts of an account share one string. */
   readonly #targets = new Map<string, string>();
 
   /** `key`: the platform key, at least 32 bytes. */
-  constructor(key: Uint8Array, domains: {readonly baseDomain: string; readonly targetDomain: string}) {
+  constructor(
+    key: Uint8Array,
+    domains: {readonly baseDomain: string; readonly targetDomain: string; readonly acmeDomain?: string},
+  ) {
     if (key.length < 32) throw new Error(`the platform key has ${key.length} bytes; at least 32 are needed`);
     this.#key = key;
     this.#baseDomain = domains.baseDomain;
     this.#targetDomain = domains.targetDomain;
+    this.#acmeDomain = domains.acmeDomain ?? '';
   }
 
   /** The account's CNAME target: 100 bits that nobody can guess, the same for all its hosts. */
@@ -85,6 +90,15 @@ export class DerivedNames {
     if (this.#targets.size >= MAX_TARGETS) this.#targets.clear();
     this.#targets.set(account, target);
     return target;
+  }
+
+  /**
+   * To which the account may delegate `_acme-challenge.<host>`; undefined if the platform has no ACME domain. A host and
+   * the wildcard below it share the name, because they share the record.
+   */
+  challengeName(account: string, host: string): string | undefined {
+    if (this.#acmeDomain === '') return undefined;
+    return [this.#derive('challenge', [account, host.replace(/^\*\./, '')], 32), this.#acmeDomain].join('.');
   }
 
   /** The value of the TXT record `_nameplate.<host>`, valid only for this account and this host. */

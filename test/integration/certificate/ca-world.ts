@@ -41,7 +41,7 @@ export interface CaWorld extends OperatorWorld {
 
 export async function startCaWorld(
   options: PebbleOptions = {},
-  operator: Pick<OperatorWorldOptions, 'program' | 'atScale'> = {},
+  operator: Pick<OperatorWorldOptions, 'program' | 'atScale' | 'forwarded'> = {},
 ): Promise<CaWorld> {
   const world = await startOperatorWorld({operatorApproves: true, ...operator});
   await world.certManager.installCrds();

@@ -149,7 +149,8 @@ test('without peers, only the release’s namespace reaches the messages API', a
 test('the operator reaches resolvers on the ports that its configuration names', async () => {
   const recursives = 'config.dns.recursives={9.9.9.9,10.0.0.1:5353,[fd00::1]:5300,fd00::53}';
   const policy = (await render('--set', recursives)).get('nameplate');
-  const udp = policy?.spec.egress?.flatMap(({ports}) => ports.filter(({protocol}) => protocol === 'UDP'));
+  const outside = policy?.spec.egress?.filter(({to}) => to === undefined);
+  const udp = outside?.flatMap(({ports}) => ports.filter(({protocol}) => protocol === 'UDP'));
   expect(udp?.map(({port}) => port)).toEqual([53, 5353, 5353, 5300]);
 });
 

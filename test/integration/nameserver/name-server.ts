@@ -41,7 +41,7 @@ export async function startNameServerProcess(kubeconfig: string, givenPort = 0):
     const lines = await readJsonLines(file);
     return lines.find(({message}) => message === 'Ready.') as Ready | undefined;
   };
-  const ready = until('the name server listens', listens, {timeoutMs: 120_000});
+  const ready = until('the name server listens', listens);
   const {pid, port, operationsPort} = (await Promise.race([ready, failOnExit(child, file)])) as Ready;
   return {
     port,

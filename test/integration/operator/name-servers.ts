@@ -36,15 +36,25 @@ export interface NameServers {
 
 const TTL = 1;
 
+/** A zone that another server on this machine serves. */
+export interface Forwarded {
+  readonly zone: string;
+  readonly port: number;
+}
+
 /** `address`: of both. */
-export async function startNameServers(parent: string, address = '127.0.0.1'): Promise<NameServers> {
+export async function startNameServers(
+  parent: string,
+  address = '127.0.0.1',
+  forwarded?: Forwarded,
+): Promise<NameServers> {
   const folder = join(parent, 'zones');
   const [one = 0, two = 0] = await freePorts(2);
   const ports = {one, two};
   for (const server of SERVERS) await mkdir(join(folder, server), {recursive: true});
   await writeFile(
     join(folder, 'Corefile'),
-    SERVERS.map(server => block(address, ports[server], join(folder, server))).join('\n'),
+    SERVERS.map(server => block(address, ports[server], join(folder, server), forwarded)).join('\n'),
   );
   const {path} = await ensurePrograms(['coredns']);
   const log = join(parent, 'coredns.log');
@@ -136,16 +146,23 @@ class Zone {
 }
 
 /** Answers like a recursive resolver: recursion available, not authoritative. */
-function block(address: string, port: number, folder: string): string {
-  return `.:${port} {
-  bind ${address}
+function block(address: string, port: number, folder: string, forwarded: Forwarded | undefined): string {
+  const header = `bind ${address}
   header {
     response set ra
     response clear aa
-  }
+  }`;
+  const own = `.:${port} {
+  ${header}
   auto {
     directory ${folder} db\\.(.*) {1}
     reload 100ms
   }
+}`;
+  if (!forwarded) return own;
+  return `${own}
+${forwarded.zone}:${port} {
+  ${header}
+  forward . 127.0.0.1:${forwarded.port}
 }`;
 }

@@ -31,7 +31,7 @@ import {
 } from './cert-manager.ts';
 import {History} from './history.ts';
 import {LIAR} from './lying-issuer.ts';
-import {type NameServers, startNameServers} from './name-servers.ts';
+import {type Forwarded, type NameServers, startNameServers} from './name-servers.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -99,6 +99,8 @@ export interface OperatorWorldOptions {
   readonly atScale?: boolean;
   /** Node's flags and the operator's file. Default: the source. */
   readonly program?: readonly string[];
+  /** A zone that the name servers forward to another one. */
+  readonly forwarded?: Forwarded;
 }
 
 interface Approval {
@@ -112,7 +114,10 @@ export async function startOperatorWorld(options: OperatorWorldOptions = {}): Pr
   const programs = await ensurePrograms(['traefik', HELM, 'certmanager', 'coredns']);
   const {audit, flags} = await Audit.prepare(folder, OPERATOR_USER, atScale ? [CERT_MANAGER_USER] : []);
   const crds = [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')];
-  const [api, dns] = await Promise.all([startApiServer({crds, flags, address}), startNameServers(folder, address)]);
+  const [api, dns] = await Promise.all([
+    startApiServer({crds, flags, address}),
+    startNameServers(folder, address, options.forwarded),
+  ]);
   await api.kubectl('create', 'namespace', RELEASE.namespace);
   await api.apply(await renderRbac(programs.path('helm'), {enabled: operatorApproves || dryRun, dryRun}));
   const kubeconfig = await api.kubeconfigFor(RELEASE.namespace, RELEASE.name);

@@ -267,6 +267,21 @@ export interface OperatorConfig {
          */
         readonly addresses: readonly string[];
       };
+      /**
+       * The name server of platform.acmeDomain, which answers the challenges of CAs (DNS-01).
+       */
+      readonly nameserver: {
+        /**
+         * Its Service, in the operator's namespace. The operator checks each ready replica.
+         */
+        readonly service: string;
+        /**
+         * The replicas to check, instead of those of the Service: for an operator outside the cluster.
+         *
+         * Items: Address of a replica.
+         */
+        readonly addresses: readonly string[];
+      };
     };
     /**
      * How long the TLS Secret outlives its Domain, so that removing and re-adding a domain needs no new certificate. In seconds.
