@@ -238,6 +238,27 @@ example.com. 60 IN AAAA 2001:db8::10
     });
   });
 
+  test('of an alternative to the TXT record are for people, and in no file', () => {
+    const name = '_nameplate.example.com';
+    const both = [
+      {type: 'TXT', name, label: '_nameplate', value: 'token', ttl: 60},
+      {
+        type: 'CNAME',
+        name: '_acme-challenge.example.com',
+        label: 'x',
+        value: 'own.acme.test',
+        ttl: 60,
+        insteadOf: 'TXT',
+      },
+    ];
+    expect(printRecords(both, 'table').split('\n')[0]).toMatch(/TTL {2}INSTEAD OF$/);
+    expect(printRecords(both, 'table')).toMatch(/CNAME .* own\.acme\.test +60 +TXT\n/);
+    for (const format of ['zone', 'terraform', 'external-dns'] as const) {
+      expect(printRecords(both, format)).toContain('token');
+      expect(printRecords(both, format)).not.toContain('_acme-challenge');
+    }
+  });
+
   test('for Terraform, in the zone that DNS shows', () => {
     const delegated = [
       {type: 'CNAME', name: 'shop.dev.example.com', label: 'shop', value: 't.edge.example.net', ttl: 60},

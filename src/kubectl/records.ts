@@ -17,9 +17,9 @@ export function recordsOf(domains: readonly DeepReadonly<Domain>[]): readonly De
 
 const printers: Readonly<Record<Format, (records: readonly DeepReadonly<RequiredRecord>[]) => string>> = {
   table,
-  zone: records => withoutNeedlessAlias(records).map(zoneLine).join(''),
-  terraform: records => grouped(withoutNeedlessAlias(records)).map(terraformBlock).join('\n'),
-  'external-dns': records => externalDns(grouped(withoutNeedlessAlias(records))),
+  zone: records => oneOfEach(records).map(zoneLine).join(''),
+  terraform: records => grouped(oneOfEach(records)).map(terraformBlock).join('\n'),
+  'external-dns': records => externalDns(grouped(oneOfEach(records))),
   json: records => `${JSON.stringify(records, null, 2)}\n`,
 };
 
@@ -29,10 +29,17 @@ export function printRecords(records: readonly DeepReadonly<RequiredRecord>[], f
 
 function table(records: readonly DeepReadonly<RequiredRecord>[]): string {
   const rows = [
-    ['TYPE', 'NAME', 'IN A FORM', 'VALUE', 'TTL'],
-    ...records.map(({type, name, label, value, ttl}) => [type, name, label, value, `${ttl}`]),
+    ['TYPE', 'NAME', 'IN A FORM', 'VALUE', 'TTL', records.some(({insteadOf}) => insteadOf) ? 'INSTEAD OF' : ''],
+    ...records.map(({type, name, label, value, ttl, insteadOf = ''}) => [
+      type,
+      name,
+      label,
+      value,
+      `${ttl}`,
+      insteadOf,
+    ]),
   ];
-  const widths = [0, 1, 2, 3].map(column => Math.max(...rows.map(row => row[column]?.length ?? 0)));
+  const widths = [0, 1, 2, 3, 4].map(column => Math.max(...rows.map(row => row[column]?.length ?? 0)));
   return rows
     .map(
       row =>
@@ -59,12 +66,12 @@ function isAddress(type: string): boolean {
   return type === 'A' || type === 'AAAA';
 }
 
-/** Providers without ALIAS get addresses in its place, and these are records of any DNS server. */
-function withoutNeedlessAlias(
-  records: readonly DeepReadonly<RequiredRecord>[],
-): readonly DeepReadonly<RequiredRecord>[] {
+/** Of each two alternatives, the one that every DNS server has: addresses, and the TXT record. */
+function oneOfEach(records: readonly DeepReadonly<RequiredRecord>[]): readonly DeepReadonly<RequiredRecord>[] {
   const addressed = new Set(records.filter(({type}) => isAddress(type)).map(({name}) => name));
-  return records.filter(({type, name}) => type !== 'ALIAS' || !addressed.has(name));
+  const isNeedless = ({type, name, insteadOf}: DeepReadonly<RequiredRecord>) =>
+    insteadOf === 'TXT' || (type === 'ALIAS' && addressed.has(name));
+  return records.filter(record => !isNeedless(record));
 }
 
 /** All values of one name and type: a tool that manages records manages them together. */

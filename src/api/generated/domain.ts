@@ -49,11 +49,11 @@ export interface DomainStatus {
    */
   dns?: {
     /**
-     * The records to create at the DNS provider, exactly as shown. At an apex, A and AAAA records take the place of the ALIAS at a provider that has no ALIAS records; create only one of the two.
+     * The records to create at the DNS provider, exactly as shown. A record with insteadOf is an alternative to another one: create only one of the two.
      */
     required?: {
       /**
-       * CNAME; ALIAS at an apex (providers call it ALIAS, ANAME, or CNAME flattening), or A and AAAA; TXT for the proof.
+       * CNAME; ALIAS at an apex (providers call it ALIAS, ANAME, or CNAME flattening), or A and AAAA; TXT for the proof, or the CNAME of a delegated ACME challenge.
        */
       type: string;
       /**
@@ -72,6 +72,10 @@ export interface DomainStatus {
        * Time to live, in seconds.
        */
       ttl: number;
+      /**
+       * The type of the record that this one can replace: ALIAS, at a provider that has none, or TXT. Absent on a record without an alternative.
+       */
+      insteadOf?: string;
     }[];
     /**
      * The last relevant evidence; written only when it changes.

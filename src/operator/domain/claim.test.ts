@@ -29,6 +29,14 @@ test('the host moves once all name servers show the record', async () => {
   expect(await claimOf({})).toMatch(/^Claimed: /);
 });
 
+// attack: leftover-record
+test('a delegated challenge moves the host, unless the TXT record of its holder is still there', async () => {
+  expect(await claimOf({proof: 'challenge', txtValues: ['other']})).toMatch(/^Claimed: /);
+  const {operator} = memoryOperator({clock: new ManualClock(0)});
+  const token = operator.names.proofToken('them', HOST);
+  expect(await claimOf({proof: 'challenge', txtValues: ['other', token]})).toContain(`delete the TXT record`);
+});
+
 test('a name server that does not answer is named, with what to do, and the record is not asked for again', async () => {
   const doubt = 'not every name server on the way confirms that (ns4.dns.test (20.9.0.1): no answer). Remove it.';
   const message = await claimOf({agreed: false, doubt});

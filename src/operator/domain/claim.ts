@@ -104,7 +104,7 @@ function whyClaimStays(
     const standing = stores.domains.get(`${holder.namespace}/${host}`);
     return standing ? Claimed.heldBySibling(host, holder.namespace) : mayStart ? undefined : Claimed.waiting();
   }
-  const records = requiredRecords(view);
+  const records = requiredRecords(view).filter(({insteadOf}) => insteadOf === undefined);
   const record = records.map(({type, name, value}) => `${name} ${type} ${value}`).join(' and ');
   const isHere = holder.namespace === view.namespace;
   const held = isHere ? Claimed.otherAccountHere(host, record) : Claimed.heldByAnother(host, record);

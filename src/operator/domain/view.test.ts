@@ -42,7 +42,26 @@ test('at an apex, the fixed addresses of the platform follow the ALIAS, for prov
   const addresses = ['192.0.2.10', '192.0.2.11', '2001:db8::10'];
   const want = ['ALIAS @', 'A @', 'A @', 'AAAA @', 'TXT _nameplate'];
   expect(records('example.com', 'example.com', undefined, addresses)).toEqual(want);
+  const {question} = domainView({host: 'example.com'});
+  const view = domainView({host: 'example.com', question: {...question, apexAddresses: addresses}});
+  expect(requiredRecords(view).map(({insteadOf}) => insteadOf)).toEqual([
+    undefined,
+    'ALIAS',
+    'ALIAS',
+    'ALIAS',
+    undefined,
+  ]);
   expect(records('shop.example.com', 'example.com', undefined, addresses)).toEqual(['CNAME shop']);
+});
+
+test('the delegated challenge replaces the TXT record', () => {
+  const {question} = domainView({host: 'example.com'});
+  const challenge = {name: '_acme-challenge.example.com', target: 'own.acme.test'};
+  const view = domainView({host: 'example.com', question: {...question, challenge}});
+  expect(requiredRecords(view).slice(-2)).toMatchObject([
+    {type: 'TXT', name: question.txtName, value: question.txtValue},
+    {type: 'CNAME', name: challenge.name, label: '_acme-challenge', value: challenge.target, insteadOf: 'TXT'},
+  ]);
 });
 
 test('before the first check, the registrable domain counts as the zone', () => {

@@ -133,19 +133,21 @@ export function requiredRecords(view: DomainView): RequiredRecord[] {
   const {host, question, domain, check} = view;
   const zone = check?.verdict.zone;
   const last = domain.status?.dns?.required?.find(({name, value}) => name === host && value === question.target);
-  const record = (type: string, name: string, value: string): RequiredRecord => ({
+  const record = (type: string, name: string, value: string, insteadOf?: string): RequiredRecord => ({
     type,
     name,
     label: zone === undefined && last ? labelAsBefore(last, name, host) : formLabel(name, zone),
     value,
     ttl: RECORD_TTL,
+    ...(insteadOf !== undefined && {insteadOf}),
   });
   const apex = zone === undefined ? (last ? last.type === 'ALIAS' : isApex(host)) : zone === host;
   const records = [record(apex ? 'ALIAS' : 'CNAME', host, question.target)];
-  // In place of the ALIAS, for providers that have none.
-  if (apex) records.push(...(question.apexAddresses ?? []).map(each => record(addressType(each), host, each)));
+  if (apex) records.push(...(question.apexAddresses ?? []).map(each => record(addressType(each), host, each, 'ALIAS')));
   if ((apex || showsAddresses(view)) && question.apexProof === 'txt') {
-    records.push(record('TXT', question.txtName, question.txtValue));
+    const {txtName, txtValue, challenge} = question;
+    records.push(record('TXT', txtName, txtValue));
+    if (challenge) records.push(record('CNAME', challenge.name, challenge.target, 'TXT'));
   }
   return records;
 }

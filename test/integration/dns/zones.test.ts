@@ -5,6 +5,7 @@ import {Semaphore} from '../../../src/dns/wire/semaphore.ts';
 import {type Internet, startInternet} from './internet.ts';
 import {apexRows} from './zones/apex.rows.ts';
 import {caaRows} from './zones/caa.rows.ts';
+import {challengeRows} from './zones/challenge.rows.ts';
 import {recordRows} from './zones/records.rows.ts';
 import {resolverRows} from './zones/resolver.rows.ts';
 import {serverRows} from './zones/servers.rows.ts';
@@ -15,6 +16,7 @@ const groups: Record<string, readonly ZoneRow[]> = {
   'what stands in the zone': recordRows,
   'who answers': serverRows,
   'names that show addresses': apexRows,
+  'delegated challenges': challengeRows,
   CAA: caaRows,
   'with a resolver': resolverRows,
   'on the wire': wireRows,
@@ -29,8 +31,10 @@ let verdicts: readonly Promise<Verdict>[] = [];
 beforeAll(async () => {
   internet = await startInternet([...SHARED, ...rows.map(zoneOfRow)]);
   verdicts = rows.map((row, index) => {
-    const host = hostOfRow(row, zoneOfRow(row, index).name);
-    return inFlight.run(() => finished(questionAbout(host, row.question), row.config ?? {}), never);
+    const zone = zoneOfRow(row, index).name;
+    const host = hostOfRow(row, zone);
+    const question = questionAbout(host, fill(row.question ?? {}, zone, host));
+    return inFlight.run(() => finished(question, row.config ?? {}), never);
   });
 });
 afterAll(() => internet?.stop());
