@@ -117,6 +117,7 @@ export const INDEX = {
 
 export const ANY_NAMESPACE = '*';
 
+/** As type/reason: of a Domain, and of a Project. */
 const AWAITS_ISSUER: ReadonlySet<string> = new Set([
   ...[
     ...['IssuerNotFound', 'IssuerNotAllowed', 'IssuerNotReady', 'CertManagerMissing', 'CertManagerDown'],

@@ -145,7 +145,7 @@ function parsed(time: string | undefined): number | undefined {
 /** A wall clock may be set, and a timer does not notice: what depends on a date is judged at least this often. */
 const LOOK_AGAIN_MS = 6 * HOUR_MS;
 
-/** Whom one with other names harms may change at any time. */
+/** Who is harmed by a certificate with other names may change at any time. */
 const MISNAMED_MS = 60_000;
 
 /** When to judge a certificate again although nothing about it has changed but the time; undefined: never. */
@@ -204,7 +204,7 @@ export function sentence(text: string): string {
   return `${text.replace(/[\s.:;,]+$/, '')}.`;
 }
 
-/** When cert-manager makes the next attempt by itself. */
+/** When cert-manager will try again on its own. */
 export function nextAttemptMs({status}: DeepReadonly<Certificate>): number | undefined {
   if (!status?.lastFailureTime) return undefined;
   return Date.parse(status.lastFailureTime) + pauseAfterMs(status.failedIssuanceAttempts ?? 1);

@@ -1,7 +1,7 @@
 /**
  * What a claim records of the CA: the orders placed for its host, at most one of which is open, and why the last one
- * failed. Only the operator writes claims, and they survive a crash, a change of leader, and a restore; a host that is
- * removed and added again keeps its records.
+ * failed. Only the operator writes claims, and they survive a crash, a change of leader, and a restore. A host that is
+ * removed and added again keeps its orders and failures.
  */
 
 import {dayOf, timestamp} from '../../api/conditions.ts';
