@@ -3,7 +3,7 @@ import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {apiOf, dnsCheck, domainView, memoryOperator} from '../../../test/support/memory-operator.ts';
 import {API_VERSION} from '../../api/names.ts';
 import type {Verdict} from '../../dns/dns.ts';
-import type {DomainClaim} from '../kinds/kinds.ts';
+import type {Certificate, DomainClaim} from '../kinds/kinds.ts';
 import {claimHost} from './claim.ts';
 import {DnsVerified} from './conditions.ts';
 
@@ -53,4 +53,30 @@ test('a check that is older than the claim is repeated, and the record is not as
 
 test('without the record, the record is what is missing', async () => {
   expect(await claimOf({verified: false})).toContain(`change its DNS to ${HOST} CNAME acct.edge.test`);
+});
+
+test.each([
+  {issuer: {group: 'nameplate.dev', kind: 'ACMEIssuer', name: 'ca'}, failures: ['2026-11-24T13:00:00Z']},
+  {issuer: {kind: 'ClusterIssuer', name: 'ca'}, failures: ['2026-11-24T13:00:00Z', '2026-11-24T13:00:05Z']},
+])('a failure that cert-manager reports for $issuer.kind counts unless the order has counted it', async row => {
+  const {operator} = memoryOperator({clock: new ManualClock(KNOWN_SINCE)});
+  let written: DomainClaim['spec'] | undefined;
+  const api = apiOf({
+    replace: async (_: unknown, replaced: DomainClaim) => {
+      written = replaced.spec;
+      return replaced;
+    },
+  });
+  const claim: DomainClaim = {
+    ...{apiVersion: API_VERSION, kind: 'DomainClaim', metadata: {name: HOST, uid: 'u'}},
+    spec: {account: 'us', namespace: 'ours', since: '2026-11-24T12:00:00Z', failures: ['2026-11-24T13:00:00Z']},
+  };
+  const certificate: Certificate = {
+    ...{apiVersion: 'cert-manager.io/v1', kind: 'Certificate', metadata: {name: HOST, namespace: 'ours'}},
+    spec: {secretName: HOST, issuerRef: row.issuer},
+    status: {lastFailureTime: '2026-11-24T13:00:05Z'},
+  };
+  const view = domainView({host: HOST, namespace: 'ours', holder: 'us', claim, certificate});
+  await claimHost({...operator, ...api}, view, {condition: DnsVerified.yes('right'), mayStart: true});
+  expect((written ?? claim.spec).failures).toEqual(row.failures);
 });
