@@ -84,6 +84,16 @@ const hosts: readonly {readonly case: string; readonly host: string; readonly sa
     host: `${'a'.repeat(64)}.example.com`,
     says: `has a label of more than 63 characters, '${'a'.repeat(64)}'`,
   },
+  {
+    case: 'a label with hyphens in positions 3 and 4',
+    host: 'shop.ab--cd.example.com',
+    says: "has the label 'ab--cd', and CAs reject hyphens in positions 3 and 4",
+  },
+  {
+    case: 'a label with hyphens in positions 3 and 4 that is almost an A-label',
+    host: 'xm--bcher-kva.example.com',
+    says: "has the label 'xm--bcher-kva', and CAs reject",
+  },
   {case: 'more than 253 characters', host: `${'a.'.repeat(125)}example`, says: 'may not be more than 253'},
   {case: 'nothing', host: '', says: 'should be at least 1 chars long'},
 ];
