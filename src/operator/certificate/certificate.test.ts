@@ -9,6 +9,7 @@ import {
   freshAttempt,
   heldCertificate,
   pausedUntilMs,
+  renewBeforePercentage,
 } from './certificate.ts';
 
 const FAILED_AT = '2026-11-21T12:00:00Z';
@@ -93,6 +94,22 @@ test.each([
     const wakesInMs = changesInMs === undefined ? undefined : Math.min(changesInMs, 6 * HOUR_MS);
     expect(changesAtMs(held, NOW_MS)).toBe(wakesInMs && NOW_MS + wakesInMs);
   }
+});
+
+test.each([
+  {case: 'of 90 days', days: 90, said: undefined, want: undefined},
+  {case: 'of 45 days', days: 45, said: undefined, want: undefined},
+  {case: 'of six days', days: 6, said: undefined, want: 50},
+  {case: 'of six days, after another one', days: 6, said: 50, want: 50},
+  {case: 'of 45 days, after one of six', days: 45, said: 50, want: null},
+  {case: 'of 45 days, long after one of six', days: 45, said: null, want: undefined},
+  {case: 'whose lifetime is not known', days: undefined, said: undefined, want: undefined},
+  {case: 'whose lifetime is not known, after one of six', days: undefined, said: 50, want: 50},
+])('how early cert-manager renews a certificate $case', ({days, said, want}) => {
+  const {spec, ...rest} = certificate('False', '');
+  const known = {...rest, spec: {...spec, ...(said !== undefined && {renewBeforePercentage: said})}};
+  const dates = days === undefined ? {} : {notBefore: isoIn(0), notAfter: isoIn(days * DAY_MS)};
+  expect(renewBeforePercentage(dates, known)).toBe(want);
 });
 
 test.each(['MissingData', 'InvalidKeyPair', 'InvalidCertificate'])(

@@ -18,11 +18,13 @@ export interface CertificateIntent {
   readonly project?: string;
   /** If the CA does not validate the host by HTTP-01: the kind of challenge. */
   readonly challenge?: string | undefined;
+  /** As `renewBeforePercentage` returns it. */
+  readonly renewBeforePercentage?: number | null | undefined;
 }
 
 /** The Secret has the Certificate's name and our labels, so that it can outlive the Certificate and be swept later. */
 export function buildCertificate(intent: CertificateIntent): Certificate {
-  const {name, namespace, host, issuerRef, owner, project, challenge} = intent;
+  const {name, namespace, host, issuerRef, owner, project, challenge, renewBeforePercentage} = intent;
   const labels = {
     [LABEL.managedBy]: 'nameplate',
     [LABEL.host]: hostLabel(host),
@@ -41,7 +43,9 @@ export function buildCertificate(intent: CertificateIntent): Certificate {
     },
   });
   model.validate();
-  return model.toJSON() as Certificate;
+  const certificate = model.toJSON() as Certificate;
+  if (renewBeforePercentage === undefined) return certificate;
+  return {...certificate, spec: {...certificate.spec, renewBeforePercentage}};
 }
 
 /** The certificate in a Secret: one for only the host, or one that names others. */
@@ -112,6 +116,26 @@ export function datesOf(
 ): CertificateDates {
   const {notBefore, notAfter, renewalTime} = certificate?.status ?? {};
   return notAfter === undefined ? (last ?? {}) : {notBefore, notAfter, renewalTime};
+}
+
+/** Half of such a lifetime is hardly enough for an outage over a weekend. */
+const SHORT_LIFETIME_MS = 10 * 24 * HOUR_MS;
+const HALF = 50;
+
+/**
+ * cert-manager renews a certificate when a third of its lifetime is left, and one with a short lifetime when half of it
+ * is left, if we say so (https://letsencrypt.org/docs/integration-guide/#when-to-renew). Only a CA knows the lifetime,
+ * so the first one tells. Null: it must no longer say so; undefined: nothing is to be said.
+ */
+export function renewBeforePercentage(
+  {notBefore, notAfter}: CertificateDates,
+  certificate: DeepReadonly<Certificate> | undefined,
+): number | null | undefined {
+  const said = certificate?.spec.renewBeforePercentage ?? undefined;
+  const [sinceMs, untilMs] = [parsed(notBefore), parsed(notAfter)];
+  if (sinceMs === undefined || untilMs === undefined) return said;
+  if (untilMs - sinceMs < SHORT_LIFETIME_MS) return HALF;
+  return said === undefined ? undefined : null;
 }
 
 /**

@@ -13,6 +13,7 @@ import {
   type HeldCertificate,
   nextAttemptMs,
   pausedUntilMs,
+  renewBeforePercentage,
   sentence,
 } from '../certificate/certificate.ts';
 import {
@@ -36,6 +37,7 @@ import {
   type CertificateResult,
   heldBy,
   judgeHeld,
+  knownDates,
   type NextCertificate,
   nextOf,
   notBegun,
@@ -156,13 +158,18 @@ function firstBlocker({proof, claim, caa}: CertificateGate): string | undefined 
 
 async function ensureCertificate(
   context: HostContext,
-  {namespace, host, owner, isDefault, challenge}: HostView,
+  view: HostView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
 ): Promise<Contest> {
   const {stores, client, signal, corrections} = context;
-  const name = routeName(namespace, host);
-  const project = isDefault && {project: owner.metadata.name};
-  const intent = buildCertificate({name, namespace, host, issuerRef, owner: ownerOf(owner), challenge, ...project});
+  const {namespace, host, owner, isDefault, challenge, certificate} = view;
+  const intent = buildCertificate({
+    ...{namespace, host, issuerRef, challenge},
+    name: routeName(namespace, host),
+    owner: ownerOf(owner),
+    renewBeforePercentage: renewBeforePercentage(knownDates(view), certificate),
+    ...(isDefault && {project: owner.metadata.name}),
+  });
   await applyIfChanged(client, stores.certificates, CERTIFICATE, intent, {
     hashAnnotation: ANNOTATION.appliedHash,
     corrections,

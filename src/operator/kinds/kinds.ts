@@ -96,6 +96,7 @@ export interface Certificate extends KubeObject {
     ipAddresses?: string[];
     secretName: string;
     issuerRef: {name: string; kind?: string; group?: string};
+    renewBeforePercentage?: number | null;
   };
   status?: {
     conditions?: CertificateCondition[];
