@@ -1,6 +1,8 @@
 /** The commands of `kubectl nameplate`. Each reads what the operator has reported; `verify` also requests a check. */
+
 import {setTimeout as delay} from 'node:timers/promises';
 import {timestamp} from '../api/conditions.ts';
+import {objectNameOf} from '../api/host-names.ts';
 import {ANNOTATION} from '../api/names.ts';
 import {printable} from '../operations/untrusted-text.ts';
 import {DOMAIN, DOMAIN_CLAIM, type Domain, NAMESPACE, PROJECT} from '../operator/kinds/kinds.ts';
@@ -79,7 +81,7 @@ export async function why(context: CommandContext, host: string): Promise<number
 /** Only the platform team may read claims. */
 async function holderOf({client, signal}: CommandContext, host: string): Promise<Holder> {
   try {
-    return cleaned(await client.get(DOMAIN_CLAIM, {name: host}, {signal})) ?? 'none';
+    return cleaned(await client.get(DOMAIN_CLAIM, {name: objectNameOf(host)}, {signal})) ?? 'none';
   } catch (error) {
     if (error instanceof ApiError && error.status === 403) return 'hidden';
     throw error;
@@ -135,8 +137,8 @@ export async function findDomain(context: CommandContext, host: string): Promise
   const {client, namespace, signal} = context;
   const found =
     namespace === undefined
-      ? (await listAll(context, DOMAIN)).filter(({metadata}) => metadata.name === host)
-      : [cleaned(await client.get(DOMAIN, {namespace, name: host}, {signal}))];
+      ? (await listAll(context, DOMAIN)).filter(({metadata}) => metadata.name === objectNameOf(host))
+      : [cleaned(await client.get(DOMAIN, {namespace, name: objectNameOf(host)}, {signal}))];
   const [domain, ...others] = found;
   if (!domain)
     throw new NotFoundError(`no Domain ${host} in ${place(context)}. List the host in spec.domains of a Project.`);

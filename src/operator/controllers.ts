@@ -1,5 +1,7 @@
 /** Adds all controllers. Each room says what enqueues their keys: in controllers.ts, or beside its only reconcile. */
+
 import type {Registry} from 'prom-client';
+import {objectNameOf} from '../api/host-names.ts';
 import type {Controller} from '../runtime/controller/controller.ts';
 import type {Manager} from '../runtime/controller/manager.ts';
 import {after, done} from '../runtime/controller/outcome.ts';
@@ -57,7 +59,7 @@ function addPlanController(
     const object = stores.projects.get(key);
     if (!object) return;
     for (const {host} of listedHosts(object)) {
-      for (const concerned of [managed, domain]) concerned.enqueue(inNamespace(object, host));
+      for (const concerned of [managed, domain]) concerned.enqueue(inNamespace(object, objectNameOf(host)));
     }
   });
 }

@@ -1,5 +1,7 @@
 /** Which keys a change concerns, and whether it matters at all, for the controllers of several rooms. */
+
 import {isDeepStrictEqual} from 'node:util';
+import {objectNameOf} from '../../api/host-names.ts';
 import {LABEL} from '../../api/names.ts';
 import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
 import type {Controller} from '../../runtime/controller/controller.ts';
@@ -33,7 +35,7 @@ export function isOwnSummary({object, old}: Delta<Project>): boolean {
  */
 export function hostKeysOf({domains}: Pick<Stores, 'domains'>, {object, old = object}: Delta<Project>): Set<string> {
   const waits = waitsForPlan(object) && waitsForPlan(old);
-  const keys = [object, old].flatMap(listedHosts).map(({host}) => inNamespace(object, host));
+  const keys = [object, old].flatMap(listedHosts).map(({host}) => inNamespace(object, objectNameOf(host)));
   return new Set(waits ? keys.filter(key => domains.get(key)) : keys);
 }
 

@@ -1,4 +1,5 @@
 /** Which Projects decide about the Domain of a host. */
+import {hostNamed} from '../../api/host-names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {CachedProject, Domain, Project} from '../kinds/kinds.ts';
 import {isManaged, listedHost} from '../kinds/project-hosts.ts';
@@ -12,7 +13,8 @@ export function listing(
   key: string,
 ): readonly DeepReadonly<CachedProject>[] {
   const {projects, domains} = stores;
-  const [namespace = '', host = ''] = key.split('/');
+  const [namespace = '', name = ''] = key.split('/');
+  const host = hostNamed(name);
   const domain = domains.get(key);
   const owners = [...(domain?.metadata.ownerReferences ?? []), ...(domain ? [domain.spec.projectRef] : [])];
   const owning = owners.flatMap(({name}) => projects.get(`${namespace}/${name}`) ?? []);

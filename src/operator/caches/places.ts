@@ -3,7 +3,9 @@
  * may create any number of objects. So an account that is within its plan is not ranked at all, and one that is beyond
  * it is ranked as a whole after changes, and then rests for many times as long as that took.
  */
+
 import {isDeepStrictEqual} from 'node:util';
+import {objectNameOf} from '../../api/host-names.ts';
 import {type APIKey, letGoMs} from '../../apikey/apikey.ts';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
@@ -210,7 +212,7 @@ export function createPlaces(stores: Stores, config: OperatorConfig, clock: Cloc
   const domains = new Places({
     ...{store: stores.domains, namespaces, config, clock, max: ({maxDomains}) => maxDomains, reads: [claims]},
     holds: ({metadata: {namespace = ''}, spec}, account) =>
-      holderOf(claims.get(spec.host), {id: account}, namespace) === 'us',
+      holderOf(claims.get(objectNameOf(spec.host)), {id: account}, namespace) === 'us',
   });
   claims.subscribe(({type, object, old = object}) => {
     const before = type === 'added' ? undefined : holding(old);

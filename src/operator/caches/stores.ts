@@ -1,5 +1,7 @@
 /** Every cache of the operator, with the indexes by which changes find their keys. */
+
 import {dayOf} from '../../api/conditions.ts';
+import {objectNameOf} from '../../api/host-names.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import {API_KEY, type APIKey, hashesOf, KEY_CLAIM, type KeyClaim} from '../../apikey/apikey.ts';
 import type {ReadonlyStore} from '../../runtime/cache/store.ts';
@@ -206,7 +208,9 @@ function addRequestIndexes(requests: ReadonlyStore<kinds.CertificateRequest>): v
   });
   requests.addIndex(INDEX.inProgress, request => (isInProgress(request) ? ['all'] : []));
   // An order for it may be in progress.
-  requests.addIndex(INDEX.host, request => (isInProgress(request) ? [requestedHost(request) ?? []].flat() : []));
+  requests.addIndex(INDEX.host, request =>
+    isInProgress(request) ? [requestedHost(request) ?? []].flat().map(objectNameOf) : [],
+  );
 }
 
 function addIndexes(stores: Stores): void {
@@ -238,14 +242,14 @@ function addIndexes(stores: Stores): void {
 
 function addProjectIndexes({projects}: Stores): void {
   projects.addIndex(INDEX.host, project =>
-    waitsForPlan(project) ? [] : listedHosts(project).map(({host}) => inNamespace(project, host)),
+    waitsForPlan(project) ? [] : listedHosts(project).map(({host}) => inNamespace(project, objectNameOf(host))),
   );
   projects.addIndex(INDEX.namespace, project => [project.metadata.namespace ?? '']);
   projects.addIndex(INDEX.defaultHost, project => [inNamespace(project, project.defaultHost)]);
 }
 
 function addDomainIndexes({domains}: Stores): void {
-  domains.addIndex(INDEX.host, domain => [domain.spec.host]);
+  domains.addIndex(INDEX.host, domain => [objectNameOf(domain.spec.host)]);
   domains.addIndex(INDEX.namespace, domain => [domain.metadata.namespace ?? '']);
   domains.addIndex(INDEX.redirectTo, ({metadata, spec}) =>
     spec.redirect ? [`${metadata.namespace}/${spec.redirect.to}`] : [],
@@ -303,7 +307,9 @@ export function accountIn({namespaces}: Pick<Stores, 'namespaces'>, namespace = 
  */
 export function domainKeyOf(object: DeepReadonly<KubeObject>): [string] | undefined {
   const host = object.metadata.annotations?.[ANNOTATION.host];
-  return host && object.metadata.labels?.[LABEL.project] === undefined ? [inNamespace(object, host)] : undefined;
+  return host && object.metadata.labels?.[LABEL.project] === undefined
+    ? [inNamespace(object, objectNameOf(host))]
+    : undefined;
 }
 
 /** The key of the Project whose present or former default host has the object, as a list; empty for any other. */

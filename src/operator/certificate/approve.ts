@@ -4,6 +4,7 @@
  * that it would no longer approve. Replaces cert-manager's own approver:
  * https://cert-manager.io/docs/usage/certificaterequest/#approval
  */
+
 import {timestamp} from '../../api/conditions.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
@@ -14,6 +15,7 @@ import {deleteAsRead} from '../caches/fresh.ts';
 import type {KnownSince} from '../caches/known-since.ts';
 import {isPausedHost, isPausedNamespace} from '../caches/paused.ts';
 import {isDecided, isOurs, isWithdrawable, requestedHost} from '../kinds/certificate-request.ts';
+import {hostKey} from '../kinds/derived-names.ts';
 import {CERTIFICATE_REQUEST, type CertificateRequest} from '../kinds/kinds.ts';
 import {explainRefusal} from '../kinds/steps.ts';
 import {type Decision, decide, decideFreshly} from './decide.ts';
@@ -60,7 +62,7 @@ export function reconcileCertificateRequest(operator: Base): Reconcile {
 
 function isPaused(operator: Base, {metadata}: DeepReadonly<CertificateRequest>, {host}: Decision): boolean {
   const {namespace = ''} = metadata;
-  return host === undefined ? isPausedNamespace(operator, namespace) : isPausedHost(operator, `${namespace}/${host}`);
+  return host === undefined ? isPausedNamespace(operator, namespace) : isPausedHost(operator, hostKey(namespace, host));
 }
 
 /** An approval cannot be taken back, but without its request, no issuer acts on it. */

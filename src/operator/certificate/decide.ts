@@ -4,6 +4,7 @@
  * lists.
  */
 
+import {objectNameOf} from '../../api/host-names.ts';
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Base, BaseContext} from '../caches/context.ts';
@@ -14,7 +15,7 @@ import {INDEX, type Stores} from '../caches/stores.ts';
 import type {IssuerRef} from '../config/config.ts';
 import {accountOf, holderOf} from '../kinds/account.ts';
 import {requestedAttribute, requestedHost, requestedServices} from '../kinds/certificate-request.ts';
-import {routeKeyOf, routeName} from '../kinds/derived-names.ts';
+import {hostKey, routeKeyOf, routeName} from '../kinds/derived-names.ts';
 import {issuerOf} from '../kinds/issuers.ts';
 import {
   type CachedProject,
@@ -105,7 +106,7 @@ export function howHeld(
 ): 'HostHeld' | 'DefaultHost' | undefined {
   const object = stores.namespaces.get(namespace);
   if (!object || object.metadata.deletionTimestamp) return undefined;
-  if (holderOf(stores.claims.get(host), accountOf(object, config), namespace) === 'us') return 'HostHeld';
+  if (holderOf(stores.claims.get(objectNameOf(host)), accountOf(object, config), namespace) === 'us') return 'HostHeld';
   if (config.defaultHost.tls !== 'certificate') return undefined; // else a tenant could use up the CA's limit for the base domain
   const [project] = stores.projects.byIndex(INDEX.defaultHost, `${namespace}/${host}`);
   if (!project || project.metadata.deletionTimestamp) return undefined; // a tenant's finalizer may keep it for long
@@ -123,7 +124,7 @@ function originDenial(
 ): Decision | undefined {
   const {certManagerUser, issuerRef, formerIssuerRefs, approval} = config.certificates;
   const {namespace = '', ownerReferences = []} = request.metadata;
-  const certificate = stores.certificates.get(routeKeyOf(`${namespace}/${host}`));
+  const certificate = stores.certificates.get(routeKeyOf(hostKey(namespace, host)));
   const isOurs =
     certificate && ownerReferences.some(({uid, controller}) => controller && uid === certificate.metadata.uid);
   if (!isOurs) {
@@ -192,7 +193,7 @@ export async function decideFreshly(
   if (host === undefined)
     return {decision: decide({...context, stores: {...stores, issuers}}, request), claim: undefined};
   const [claim, object, certificate] = await Promise.all([
-    client.get(DOMAIN_CLAIM, {name: host}, {signal}),
+    client.get(DOMAIN_CLAIM, {name: objectNameOf(host)}, {signal}),
     readFresh(context, NAMESPACE, {name: namespace}, {metadataOnly: true}),
     isDenied ? freshCertificate(context, namespace, host) : cachedCertificate(context, namespace, host),
   ]);
@@ -208,7 +209,7 @@ export async function decideFreshly(
 }
 
 function cachedCertificate({stores}: BaseContext, namespace: string, host: string) {
-  return stores.certificates.get(routeKeyOf(`${namespace}/${host}`));
+  return stores.certificates.get(routeKeyOf(hostKey(namespace, host)));
 }
 
 async function freshCertificate(

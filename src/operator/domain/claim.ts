@@ -2,11 +2,14 @@
  * The claim: which account holds the host. Its name is the host and names are unique, so the API server decides a race.
  * It is created by POST and changed by PUT at a resourceVersion; a lost race is a Conflict, which is retried.
  */
+
 import {timestamp} from '../../api/conditions.ts';
+import {objectNameOf} from '../../api/host-names.ts';
 import {API_VERSION} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {ApiAccess} from '../caches/context.ts';
 import {isGone} from '../caches/fresh.ts';
+import {hostKey} from '../kinds/derived-names.ts';
 import {acmeIssuerOf} from '../kinds/issuers.ts';
 import {type Certificate, DOMAIN, DOMAIN_CLAIM, type DomainClaim} from '../kinds/kinds.ts';
 import {Claimed, type DomainCondition, type StepResult} from './conditions.ts';
@@ -54,7 +57,7 @@ export async function claimHost(context: DomainContext, view: DomainView, {maySt
     ? await client.replace(DOMAIN_CLAIM, {...claim, spec}, {signal})
     : await client.create(
         DOMAIN_CLAIM,
-        {apiVersion: API_VERSION, kind: 'DomainClaim', metadata: {name: host}, spec},
+        {apiVersion: API_VERSION, kind: 'DomainClaim', metadata: {name: objectNameOf(host)}, spec},
         {signal},
       );
   return holds(written);
@@ -84,7 +87,7 @@ async function refuse(
   const refusal = whyClaimStays(context, view, claim, mayStart);
   const {account, namespace} = claim.spec;
   if (refusal || account !== view.account.id) return refusal;
-  const isLeft = await isGone(context, DOMAIN, `${namespace}/${view.host}`);
+  const isLeft = await isGone(context, DOMAIN, hostKey(namespace, view.host));
   return isLeft ? undefined : Claimed.heldBySibling(view.host, namespace);
 }
 
@@ -101,7 +104,7 @@ function whyClaimStays(
   const {host, account, check, question} = view;
   const holder = claim.spec;
   if (holder.account === account.id) {
-    const standing = stores.domains.get(`${holder.namespace}/${host}`);
+    const standing = stores.domains.get(hostKey(holder.namespace, host));
     return standing ? Claimed.heldBySibling(host, holder.namespace) : mayStart ? undefined : Claimed.waiting();
   }
   const records = requiredRecords(view).filter(({insteadOf}) => insteadOf === undefined);

@@ -1,6 +1,7 @@
 /**
  * The platform team's metrics of all Domains. They contain no name of a tenant unless that is configured.
  */
+
 import {once} from 'node:events';
 import type {Registry} from 'prom-client';
 import {findCondition} from '../../api/conditions.ts';
@@ -11,6 +12,7 @@ import type {Runnable} from '../../runtime/controller/manager.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import type {Clock} from '../../time/clock.ts';
 import type {OperatorConfig} from '../config/config.ts';
+import {hostKey} from '../kinds/derived-names.ts';
 import type {Certificate, Domain, DomainClaim} from '../kinds/kinds.ts';
 import {DOMAIN_REASONS} from './reasons.ts';
 import type {DomainState} from './summary.ts';
@@ -119,7 +121,7 @@ function certificateState(
 /** Only its owner can restore the records of a host. */
 function isRenewable({metadata}: DeepReadonly<Certificate>, domains: ReadonlyStore<Domain>): boolean {
   const host = metadata.annotations?.[ANNOTATION.host] ?? '';
-  const {conditions} = domains.get(`${metadata.namespace}/${host}`)?.status ?? {};
+  const {conditions} = domains.get(hostKey(metadata.namespace ?? '', host))?.status ?? {};
   const isDrifted = findCondition(conditions, 'DNSVerified')?.reason === 'Drifted';
   return !isDrifted && findCondition(conditions, 'CAAAllowed')?.reason !== 'Forbidden';
 }

@@ -5,6 +5,7 @@ import {findCondition} from '../../api/conditions.ts';
 import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {INDEX} from '../caches/stores.ts';
+import {hostKey} from '../kinds/derived-names.ts';
 import type {Domain, Project} from '../kinds/kinds.ts';
 import {isManaged, listedHost} from '../kinds/project-hosts.ts';
 import type {DomainOperator} from './context.ts';
@@ -68,7 +69,7 @@ export function redirectEnd(
   const start = redirect ? {host, to: redirect.to} : {host};
   return followRedirects(start, name => {
     if (name === host) return start;
-    const key = `${namespace}/${name}`;
+    const key = hostKey(namespace, name);
     const other = stores.domains.get(key);
     // The Project's list takes precedence over a managed Domain that is about to be created or changed to match it.
     const isListed = !other || (isManaged(other) && !outdated.isInForce(key));

@@ -1,13 +1,14 @@
 /** The end of a Domain: first the route, then the certificate, then the claim. The Secret is kept for a while. */
+import {objectNameOf} from '../../api/host-names.ts';
 import {parseHost, registrableDomain} from '../../dns/dns.ts';
 import {classifyFailure, TransportError} from '../../runtime/kube/errors.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {BehindError, deleteJudged, isGone, readFresh} from '../caches/fresh.ts';
-import {INDEX, inNamespace} from '../caches/stores.ts';
+import {INDEX} from '../caches/stores.ts';
 import {certifiedBy, dnsNamesIn} from '../certificate/certificate.ts';
 import type {EdgeContext, EdgeOperator} from '../edge/context.ts';
 import {deleteRoutes, routeObjects} from '../edge/publish.ts';
-import {routeKeyOf, routeName, routeNameIn} from '../kinds/derived-names.ts';
+import {hostKey, routeKeyOf, routeName, routeNameIn} from '../kinds/derived-names.ts';
 import {CERTIFICATE, DOMAIN, DOMAIN_CLAIM, SECRET} from '../kinds/kinds.ts';
 import {reservedZone} from './accept.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
@@ -112,7 +113,7 @@ export async function dropOtherRoutes(
   const others = context.stores.routes
     .flatMap(({store}) => store.byIndex(INDEX.host, host))
     .filter(object => object.metadata.namespace !== namespace && isRouteOf(host, object))
-    .map(object => routeKeyOf(inNamespace(object, host)));
+    .map(object => routeKeyOf(hostKey(object.metadata.namespace ?? '', host)));
   if (others.length === 0) return undefined;
   const isJustified = async () => (await holdingNamespace(context, host)) === namespace;
   try {
@@ -135,7 +136,7 @@ function isRouteOf(host: string, {metadata: {namespace = '', name}}: DeepReadonl
 
 /** The namespace that holds the host according to the API server. */
 async function holdingNamespace({client, signal}: EdgeContext, host: string): Promise<string | undefined> {
-  const claim = await client.get(DOMAIN_CLAIM, {name: host}, {signal});
+  const claim = await client.get(DOMAIN_CLAIM, {name: objectNameOf(host)}, {signal});
   return claim?.spec.releasedAt === undefined ? claim?.spec.namespace : undefined;
 }
 
@@ -156,7 +157,7 @@ function isHarmful(
   const names = dnsNamesIn(secret);
   const domain = registrableDomain(host);
   const isOurs = (name: string) => {
-    const claim = context.stores.claims.get(name)?.spec;
+    const claim = context.stores.claims.get(objectNameOf(name))?.spec;
     if (name === host || (claim && claim.releasedAt === undefined))
       return name === host || claim?.account === account.id;
     const isPlain = parseHost(name).ok && registrableDomain(name) === domain;

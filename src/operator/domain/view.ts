@@ -1,7 +1,7 @@
 /** The cached state of one Domain, read once at the start of a reconcile. */
 import {ANNOTATION} from '../../api/names.ts';
 import {addressType, type DnsCheck, formLabel, isApex, type ProofQuestion} from '../../dns/dns.ts';
-import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {isPausedHost} from '../caches/paused.ts';
 import {type Account, accountOf, type HostHolder, holderOf} from '../kinds/account.ts';
 import {acmeIssuerOf, keptIssuer} from '../kinds/issuers.ts';
@@ -38,7 +38,7 @@ export function viewOf(
   const namespaceObject = stores.namespaces.get(namespace);
   if (!namespaceObject) return undefined;
   const account = accountOf(namespaceObject, config);
-  const key = `${namespace}/${host}`;
+  const key = keyOf(domain);
   const objects = objectsOf(operator, key);
   const {claim, certificate} = objects;
   const holder = holderOf(claim, account, namespace);

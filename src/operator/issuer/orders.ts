@@ -2,7 +2,9 @@
  * Decides which approved requests may place an order at the CA now, and records it on the claim before the signer places
  * it. So the limits hold across a crash and a change of leader, and nobody's burst delays another account.
  */
+
 import {timestamp} from '../../api/conditions.ts';
+import {objectNameOf} from '../../api/host-names.ts';
 import {API_VERSION} from '../../api/names.ts';
 import {registrableDomain} from '../../dns/dns.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
@@ -17,6 +19,7 @@ import {admitted, countsForMs, isAdmitted, isOfHolder, placedOrders, retryDueMs}
 import {decideOrders, limitsOf, type PlannedOrder, type WaitingOrder} from '../claim/order-windows.ts';
 import {accountId} from '../kinds/account.ts';
 import {requestedHost} from '../kinds/certificate-request.ts';
+import {hostKey} from '../kinds/derived-names.ts';
 import {type ACMEIssuer, type CertificateRequest, DOMAIN_CLAIM, type DomainClaim} from '../kinds/kinds.ts';
 import type {IssuerContext, IssuerOperator} from './context.ts';
 
@@ -112,7 +115,7 @@ function waitingOf(
   const host = certificate?.spec.dnsNames?.[0] ?? requestedHost(request);
   const namespaceObject = stores.namespaces.get(namespace);
   if (host === undefined || !namespaceObject || !howHeld(operator, namespace, host)) return undefined;
-  const claim = stores.claims.get(host);
+  const claim = stores.claims.get(objectNameOf(host));
   if (isAdmitted(claim, request)) return undefined;
   const renewalMs = Date.parse(certificate?.status?.renewalTime ?? '');
   const order = {
@@ -123,7 +126,7 @@ function waitingOf(
     renewal: renewalMs <= nowMs || operator.earlyRenewals.has(keyOf(certificate ?? request)),
     sinceMs: Date.parse(creationTimestamp),
   };
-  return {request, claim, hostKey: `${namespace}/${host}`, order};
+  return {request, claim, hostKey: hostKey(namespace, host), order};
 }
 
 /** Another request has an open order for the host, or the CA still knows a former holder's authorization. */

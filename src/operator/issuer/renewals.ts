@@ -2,10 +2,12 @@
  * Starts a renewal earlier than cert-manager does if the CA asks for it (ARI, RFC 9773): because it will revoke the
  * certificate, or to spread its load. cert-manager asks only for its own ACME issuers.
  */
+
 import {createHash} from 'node:crypto';
 import {AcmeError, CaUnreachable} from '../../acme/errors.ts';
 import type {RenewalWindow} from '../../acme/objects.ts';
 import {findCondition} from '../../api/conditions.ts';
+import {objectNameOf} from '../../api/host-names.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';
@@ -36,7 +38,7 @@ export function reconcileRenewal(operator: IssuerOperator): Reconcile {
   return async (key, {client, signal}) => {
     const certificate = stores.certificates.get(key);
     const issuer = certificate && acmeIssuerOf(certificate.spec.issuerRef);
-    const claim = stores.claims.get(certificate?.metadata.annotations?.[ANNOTATION.host] ?? '');
+    const claim = stores.claims.get(objectNameOf(certificate?.metadata.annotations?.[ANNOTATION.host] ?? ''));
     const id = claim && isOfHolder(claim.spec) ? claim.spec.issuance?.renewal : undefined;
     if (!certificate || issuer === undefined || !claim || id === undefined) {
       earlyRenewals.delete(key);

@@ -3,11 +3,13 @@
  * must survive is on the claim (order-records.ts), so a crash or a change of leader continues where it stopped.
  * Replaces cert-manager's ACME: https://cert-manager.io/docs/contributing/external-issuers/
  */
+
 import {AcmeError, CaUnreachable, type Problem, printableAscii} from '../../acme/errors.ts';
 import {dnsAnswerOf, renewalIdOf} from '../../acme/identifiers.ts';
 import type {Order} from '../../acme/objects.ts';
 import {findCondition, timestamp} from '../../api/conditions.ts';
 import type {DomainClaimSpec} from '../../api/generated/domainclaim.ts';
+import {objectNameOf} from '../../api/host-names.ts';
 import {ANNOTATION} from '../../api/names.ts';
 import {registrableDomain} from '../../dns/dns.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
@@ -125,7 +127,7 @@ export function reconcileSigning(operator: IssuerOperator): Reconcile {
       await end(context, request, 'Failed', NOT_A_HOST);
       return done();
     }
-    const claim = stores.claims.get(host);
+    const claim = stores.claims.get(objectNameOf(host));
     if (!isAdmitted(claim, request) || !claim) return done(); // reconcileOrders admits it
     const {uid = ''} = request.metadata;
     const known = attempts.get(key);

@@ -3,6 +3,7 @@
  * The platform key is part of those that strangers must not be able to guess or to collide with.
  */
 import {createHash, createHmac} from 'node:crypto';
+import {objectNameOf} from '../../api/host-names.ts';
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 
@@ -27,7 +28,12 @@ export const ROUTE_NAME_LENGTH = 23;
 
 /** The name of a host's objects: `np-` and 20 characters, without dots, so that keys joined from it never collide. */
 export function routeName(namespace: string, host: string): string {
-  return `np-${base32(createHash('sha256').update(`${namespace}/${host}`).digest(), ROUTE_NAME_LENGTH - 3)}`;
+  return `np-${base32(createHash('sha256').update(hostKey(namespace, host)).digest(), ROUTE_NAME_LENGTH - 3)}`;
+}
+
+/** "namespace/name": the key of the host's Domain, and of everything that is remembered about the host in a namespace. */
+export function hostKey(namespace: string, host: string): string {
+  return [namespace, objectNameOf(host)].join('/'); // one string, unlike a template
 }
 
 /** HTTP/2 without TLS (KEP-3726). */

@@ -2,8 +2,10 @@
  * Managed Domains: one for each host that the Projects of a namespace list. A Domain goes when no Project with a place
  * in the plan and none of its owners lists the host anymore: nobody loses a Domain by losing a place.
  */
+
 import {isDeepStrictEqual} from 'node:util';
 import {timestamp} from '../../api/conditions.ts';
+import {hostNamed, objectNameOf} from '../../api/host-names.ts';
 import {ANNOTATION, API_VERSION, LABEL} from '../../api/names.ts';
 import {identify} from '../../runtime/apply/corrections.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
@@ -30,7 +32,8 @@ export function reconcileManagedDomain(operator: ProjectOperator): Reconcile {
   const unlisted = new UnlistedHosts(operator);
   return async (key, {client, signal}) => {
     if (stores.projects.state !== 'synced') return done(); // without their kind, Projects missing from the cache are not gone
-    const [namespace = '', host = ''] = key.split('/');
+    const [namespace = '', name = ''] = key.split('/');
+    const host = hostNamed(name);
     const desired = desiredDomain(host, listing(operator, key));
     const existing = stores.domains.get(key);
     if (existing && (!isManaged(existing) || existing.metadata.deletionTimestamp)) return done();
@@ -73,7 +76,7 @@ async function remove(context: ProjectContext, domain: DeepReadonly<Domain>): Pr
 }
 
 function newDomain(namespace: string, desired: DesiredDomain): DeepReadonly<Domain> {
-  const metadata = {name: desired.spec.host, namespace};
+  const metadata = {name: objectNameOf(desired.spec.host), namespace};
   return withDesired({apiVersion: API_VERSION, kind: 'Domain', metadata, spec: desired.spec}, desired);
 }
 

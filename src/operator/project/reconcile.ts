@@ -1,4 +1,5 @@
 /** A Project: publishes its default host within the plan, records its first deploy, and summarizes its Domains. */
+
 import {isDeepStrictEqual} from 'node:util';
 import type {ProjectStatus} from '../../api/generated/project.ts';
 import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';
@@ -8,6 +9,7 @@ import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {heldBack, isPausedProject} from '../caches/paused.ts';
 import {isEnding} from '../caches/stores.ts';
 import {accountOf} from '../kinds/account.ts';
+import {hostKey} from '../kinds/derived-names.ts';
 import {PROJECT, type Project} from '../kinds/kinds.ts';
 import {outcomeOf} from '../kinds/steps.ts';
 import {ProjectReady} from './conditions.ts';
@@ -45,8 +47,8 @@ export function reconcileProject(operator: ProjectOperator): Reconcile {
       defaultHost: project.defaultHost,
       ready,
       deploy,
-      domainOf: host => domains.get(`${namespace.metadata.name}/${host}`),
-      refusalOf: host => operator.outdated.refusalOf(`${namespace.metadata.name}/${host}`),
+      domainOf: host => domains.get(hostKey(namespace.metadata.name, host)),
+      refusalOf: host => operator.outdated.refusalOf(hostKey(namespace.metadata.name, host)),
       nowMs: operator.clock.now(),
     });
     const restMs = await summary.write(context, project, status);

@@ -4,6 +4,7 @@
  * any size. If there are many, one reconcile at a time reads them. After a read that took long, the namespace rests.
  */
 
+import {hostNamed} from '../../api/host-names.ts';
 import {keyOf} from '../../runtime/kube/object.ts';
 import {TtlCache} from '../../time/ttl-cache.ts';
 import type {ApiAccess} from '../caches/context.ts';
@@ -60,7 +61,8 @@ export class UnlistedHosts {
 
   async #isUnlisted(api: ApiAccess, key: string): Promise<boolean> {
     const {stores, places} = this.#parts;
-    const [namespace = '', host = ''] = key.split('/');
+    const [namespace = '', name = ''] = key.split('/');
+    const host = hostNamed(name);
     const isPlaceless = (project: Project) => {
       const cached = stores.projects.get(keyOf(project));
       const isKnown = cached !== undefined && cached.metadata.uid === project.metadata.uid;

@@ -1,0 +1,18 @@
+/**
+ * How a host names its Domain and its DomainClaim: by itself. A wildcard is no name of an object. Its asterisk is
+ * replaced with a label that no host may have (hyphens in positions 3 and 4 are reserved, RFC 5890, section 2.3.1).
+ */
+const WILDCARD = '*.';
+const NAMED = 'wc--any.';
+
+export function isWildcard(host: string): boolean {
+  return host.startsWith(WILDCARD);
+}
+
+export function objectNameOf(host: string): string {
+  return isWildcard(host) ? NAMED + host.slice(WILDCARD.length) : host;
+}
+
+export function hostNamed(objectName: string): string {
+  return objectName.startsWith(NAMED) ? WILDCARD + objectName.slice(NAMED.length) : objectName;
+}
