@@ -5,12 +5,8 @@
 const WILDCARD = '*.';
 const NAMED = 'wc--any.';
 
-export function isWildcard(host: string): boolean {
-  return host.startsWith(WILDCARD);
-}
-
 export function objectNameOf(host: string): string {
-  return isWildcard(host) ? NAMED + host.slice(WILDCARD.length) : host;
+  return host.startsWith(WILDCARD) ? NAMED + host.slice(WILDCARD.length) : host;
 }
 
 export function hostNamed(objectName: string): string {

@@ -20,6 +20,11 @@ const MAX_LABELS = 10;
  */
 const SPECIAL_USE = ['alt', 'arpa', 'internal', 'invalid', 'local', 'localhost', 'onion'];
 
+/** `*.example.com`: each name directly below `example.com` that has no records of its own. */
+export function isWildcard(host: string): boolean {
+  return host.startsWith('*.');
+}
+
 /** Accepts what a person types: any case, one trailing dot. A problem says what is wrong and what to write instead. */
 export function parseHost(text: string): ParsedHost {
   const host = text.replace(/\.$/, '').toLowerCase();

@@ -1,7 +1,7 @@
 import type {Clock} from '../../time/clock.ts';
 import type {TtlCache} from '../../time/ttl-cache.ts';
-import {isPublicSuffix} from '../names/hosts.ts';
-import {escapeText, selfAndAncestors} from '../names/wire-names.ts';
+import {isPublicSuffix, isWildcard} from '../names/hosts.ts';
+import {escapeText, parentOf, selfAndAncestors} from '../names/wire-names.ts';
 import type {Directory} from '../resolve/directory.ts';
 import {queryAny} from '../resolve/query-any.ts';
 import {negativeTtl} from '../resolve/reply.ts';
@@ -25,8 +25,9 @@ type Lookup =
   | {readonly ok: false; readonly at: string; readonly why: string};
 
 /**
- * Climbs from the host to its top-level domain (RFC 8659 section 3) and stops at the first CAA set, or at the first
- * name that no server answers for: a CA does not issue then either. One server's answer is enough at each level.
+ * Climbs from the host, or from the name that a wildcard is below, to its top-level domain (RFC 8659 section 3). Stops
+ * at the first CAA set, or at the first name that no server answers for: a CA does not issue then either. One server's
+ * answer is enough at each level.
  */
 export async function lookUpCaa(
   question: ProofQuestion,
@@ -36,7 +37,7 @@ export async function lookUpCaa(
 ): Promise<CaaVerdict> {
   const {host, caaIdentities} = question;
   if (caaIdentities.length === 0) return UNCHECKED;
-  for (const name of selfAndAncestors(host)) {
+  for (const name of selfAndAncestors(isWildcard(host) ? parentOf(host) : host)) {
     const cached = registryCaa.get(name);
     const lookup: Lookup = cached ? {ok: true, records: cached} : await lookUpCaaAt(name, directory, session, clock);
     if (!lookup.ok) return lookupFailed(host, lookup);

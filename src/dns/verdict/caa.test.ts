@@ -95,6 +95,23 @@ describe('if our account is unknown', () => {
   });
 });
 
+describe('a wildcard follows issuewild, and issue only without it', () => {
+  const wild = (value: string) => caa(value, {tag: 'issuewild'});
+  test.each([
+    {records: [wild('ca.example'), caa(';')], outcome: 'allowed'},
+    {records: [wild(';'), caa('ca.example')], outcome: 'forbidden'},
+    {records: [caa('ca.example')], outcome: 'allowed'},
+    {records: [caa('other.example')], outcome: 'forbidden'},
+  ])('$outcome by $records', ({records, outcome}) => {
+    expect(judgeCaa('*.example.com', records, {caaIdentities: ['ca.example']})).toMatchObject({outcome});
+  });
+
+  test('the record that would allow has the tag of the one that forbids', () => {
+    const {message} = judgeCaa('*.example.com', [wild('other.example')], {caaIdentities: ['ca.example']});
+    expect(message).toContain('Add example.com. CAA 0 issuewild "ca.example"');
+  });
+});
+
 test('a record that is limited to another account is changed to ours, not widened', () => {
   const identity = {caaIdentities: ['ca.example'], caaAccountUri: 'https://ca.example/acct/1'};
   const {message} = judgeCaa(HOST, [caa('ca.example; accounturi=https://ca.example/acct/2')], identity);

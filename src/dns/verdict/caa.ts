@@ -1,9 +1,10 @@
 /**
- * Certification Authority Authorization (RFC 8659) and its ACME parameters (RFC 8657); not for wildcards.
+ * Certification Authority Authorization (RFC 8659) and its ACME parameters (RFC 8657).
  *
  * A record allows the CA only if both these standards and Boulder, Let's Encrypt's implementation (va/caa.go), read it
  * so: what one of them rejects fails at some CA, and each failed order counts against the host's budget.
  */
+import {isWildcard} from '../names/hosts.ts';
 import type {ResourceRecord} from '../wire/codec.ts';
 import {formatRecord} from './quote.ts';
 import type {CaaVerdict, ProofQuestion} from './verdict.ts';
@@ -87,7 +88,8 @@ function mayBeAccount(account: string, ours: string | undefined): boolean {
 export function judgeCaa(host: string, relevant: readonly CaaRecord[], identity: Identity): CaaVerdict {
   const critical = relevant.find(record => record.critical && !KNOWN_TAGS.has(record.tag));
   if (critical !== undefined) return forbiddenByCritical(host, critical);
-  const issue = relevant.filter(record => record.tag === 'issue');
+  const wild = isWildcard(host) ? relevant.filter(record => record.tag === 'issuewild') : [];
+  const issue = wild.length > 0 ? wild : relevant.filter(record => record.tag === 'issue'); // RFC 8659 section 4.3
   const [first] = issue;
   if (first === undefined) return {outcome: 'allowed', message: `No CAA record restricts who may issue for ${host}.`};
   const obstacles: {readonly record: CaaRecord; readonly obstacle: Obstacle}[] = [];
@@ -143,7 +145,7 @@ function forbidden(host: string, offending: CaaRecord, obstacle: Obstacle, ident
     'other-method': `${ca}; validationmethods=${methods}`,
     malformed: ca,
   };
-  const right = `${offending.name}. CAA 0 issue "${wanted[obstacle]}"`;
+  const right = `${offending.name}. CAA 0 ${offending.tag} "${wanted[obstacle]}"`;
   const change = obstacle === 'other-issuer' ? `Add ${right}.` : `Change it to ${right}, or add that record.`;
   return {
     outcome: 'forbidden',

@@ -1,5 +1,6 @@
 import type {Clock} from '../../time/clock.ts';
-import {isApex, isRegistrySuffix} from '../names/hosts.ts';
+import {isApex, isRegistrySuffix, isWildcard} from '../names/hosts.ts';
+import {parentOf} from '../names/wire-names.ts';
 import type {Authority} from '../resolve/authority.ts';
 import {addressesIn, type ChainEnd, cnamesIn, followChain, onlyAnswered} from '../resolve/cname-chain.ts';
 import type {Directory, SilentServer} from '../resolve/directory.ts';
@@ -41,7 +42,7 @@ export interface HostEvidence {
 }
 
 /** A record besides those of the host itself. */
-interface RecordEvidence {
+export interface RecordEvidence {
   readonly answers: readonly ServerAnswer[];
   /**
    * Whether the value comes from a wildcard record, which proves nothing about this name. `unknown`: no server answered;
@@ -81,9 +82,13 @@ export async function gatherEvidence(
   const flat = showsAddresses(answers, chains);
   const [targetAddresses, proofs] = await Promise.all([
     flat ? deps.targets.addressesOf(target, deps.directory, session.signal) : undefined,
-    question.apexProof === 'txt' && (apex || flat) ? gatherProofs(question, session, deps) : undefined,
+    isWildcard(host)
+      ? gatherChallenge(question, session, deps)
+      : question.apexProof === 'txt' && (apex || flat)
+        ? gatherProofs(question, session, deps)
+        : undefined,
   ]);
-  const hints = apex ? undefined : await hintsAbout(authority, question, answers, session, deps);
+  const hints = apex || isWildcard(host) ? undefined : await hintsAbout(authority, question, answers, session, deps);
   const optional = {...(ownZone && {ownZone}), ...(targetAddresses && {targetAddresses}), ...proofs};
   return {kind: 'host', zone, recursive, apex, answers, chains, ...optional, ...(hints && {hints})};
 }
@@ -134,11 +139,21 @@ async function gatherProofs(
   session: VerdictSession,
   deps: GatherDependencies,
 ): Promise<Pick<HostEvidence, 'txt' | 'challenge'>> {
-  const {txtName, txtValue, challenge} = question;
+  const {txtName, txtValue} = question;
   const txt = await gatherRecord({type: 'TXT', name: txtName, value: txtValue}, question, session, deps);
-  if (!challenge || txt.answers.some(answer => textsIn(answer).includes(txtValue))) return {txt};
+  if (txt.answers.some(answer => textsIn(answer).includes(txtValue))) return {txt};
+  return {txt, ...(await gatherChallenge(question, session, deps))};
+}
+
+async function gatherChallenge(
+  question: ProofQuestion,
+  session: VerdictSession,
+  deps: GatherDependencies,
+): Promise<Pick<HostEvidence, 'challenge'>> {
+  const {challenge} = question;
+  if (!challenge) return {};
   const {name, target} = challenge;
-  return {txt, challenge: await gatherRecord({type: 'CNAME', name, value: target}, question, session, deps)};
+  return {challenge: await gatherRecord({type: 'CNAME', name, value: target}, question, session, deps)};
 }
 
 interface WantedRecord {
@@ -149,7 +164,7 @@ interface WantedRecord {
 
 async function gatherRecord(
   {type, name, value}: WantedRecord,
-  {host, txtName, txtValue}: ProofQuestion,
+  {txtName, txtValue}: ProofQuestion,
   session: VerdictSession,
   {directory, randomLabel, clock}: GatherDependencies,
 ): Promise<RecordEvidence> {
@@ -163,7 +178,7 @@ async function gatherRecord(
     const hints = await hintsAboutText(found.authority, {txtName, txtValue}, answers, session, {clock, randomLabel});
     return {answers, wildcard: false, ...(hints && {hints})};
   }
-  const sibling = `_${randomLabel()}.${host}`;
+  const sibling = `_${randomLabel()}.${parentOf(name)}`;
   const probe = await queryAny(found.authority, sibling, type, session, clock);
   if (probe === undefined) return {answers, wildcard: open()};
   const {answers: records} = probe.message;

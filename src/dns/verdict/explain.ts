@@ -2,14 +2,14 @@
  * The messages for tenants: what was found at which server, and what to do, with the exact record. Untrusted text is
  * escaped and truncated, here (quote.ts, `escapeText`) or earlier.
  */
-import {formLabel} from '../names/hosts.ts';
+import {formLabel, isWildcard} from '../names/hosts.ts';
 import {escapeText, parentOf} from '../names/wire-names.ts';
 import {addressesIn, type ChainEnd, cnamesIn, onlyAnswered} from '../resolve/cname-chain.ts';
 import type {SilentServer} from '../resolve/directory.ts';
 import type {ServerAnswer, ServerRecords} from '../resolve/query-all.ts';
 import {addressType} from '../wire/codec.ts';
 import type {Case, Classification} from './classify.ts';
-import {type HostEvidence, textsIn} from './evidence.ts';
+import {type HostEvidence, targetsIn, textsIn} from './evidence.ts';
 import {formatRecord, formatValue, listed, listServers, listSilent, quoteName} from './quote.ts';
 import type {ProofQuestion, Verdict} from './verdict.ts';
 
@@ -53,7 +53,7 @@ export function verified({question, classifications, silent}: Case, proof: NonNu
     cname: `${host} points to ${target} at ${servers}`,
     'address-txt': `${host} has the addresses of ${target}, and ${txtName} has the TXT record, at ${servers}`,
     address: `${host} has the addresses of ${target} at ${servers}`,
-    challenge: `${host} has the addresses of ${target}, and ${challenge?.name} is delegated to ${challenge?.target}, at ${servers}`,
+    challenge: `${host} ${isWildcard(host) ? 'points to' : 'has the addresses of'} ${target}, and ${challenge?.name} is delegated to ${challenge?.target}, at ${servers}`,
   };
   const passed = silent.length > 0 ? ` No answer from ${listSilent(silent)}.` : '';
   return `${found[proof]}.${passed}`;
@@ -230,6 +230,7 @@ export function unknown(given: Case, {answer, detail}: Extract<Classification, {
 
 export function proofMissing(given: Case): string {
   const {question, evidence} = given;
+  if (isWildcard(question.host)) return challengeMissing(given);
   const answers = evidence.txt?.answers ?? [];
   const replace = evidence.apex ? '' : `; or replace the addresses with ${wantedCname(given)}`;
   return (
@@ -240,10 +241,23 @@ export function proofMissing(given: Case): string {
 }
 
 /** The proof that also works in place of the TXT record. */
-function otherwise({question: {challenge}, evidence: {ownZone}}: Case): string {
-  if (!challenge) return '';
-  const {name, target} = challenge;
-  return ` Or delegate the ACME challenge instead: create ${name}. CNAME ${target}. (in a form: type CNAME, name "${formLabel(name, ownZone)}", value "${target}").`;
+function otherwise(given: Case): string {
+  return given.question.challenge ? ` Or delegate the ACME challenge instead: create ${wantedChallenge(given)}.` : '';
+}
+
+function wantedChallenge({question: {challenge}, evidence: {ownZone}}: Wanted): string {
+  const {name = '', target = ''} = challenge ?? {};
+  return `${name}. CNAME ${target}. (in a form: type CNAME, name "${formLabel(name, ownZone)}", value "${target}")`;
+}
+
+/** Of a wildcard. */
+function challengeMissing(given: Case): string {
+  const {host, target, challenge} = given.question;
+  const found = (given.evidence.challenge?.answers ?? []).flatMap(targetsIn).map(name => `${quoteName(name)}.`);
+  return (
+    `${host} points to ${target}, but only the delegated ACME challenge proves a wildcard: ${challenge?.name} has ` +
+    `${found.length > 0 ? `the CNAME ${listed(found)}` : 'no CNAME record'}. Create ${wantedChallenge(given)}.`
+  );
 }
 
 function foundAtProof({question: {txtName}, evidence}: Case, answers: readonly ServerAnswer[]): string {
@@ -270,7 +284,7 @@ export function proofFromWildcard(given: Case): string {
 export function challengeFromWildcard(given: Case): string {
   return (
     `The CNAME of ${given.question.challenge?.name} comes from a wildcard record, which proves nothing about this one ` +
-    `name. Create it as a record of its own, or create ${wantedTxt(given)}.`
+    `name. Create it as a record of its own${isWildcard(given.question.host) ? '' : `, or create ${wantedTxt(given)}`}.`
   );
 }
 

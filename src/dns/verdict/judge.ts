@@ -1,10 +1,10 @@
-import {isRegistrySuffix} from '../names/hosts.ts';
+import {isRegistrySuffix, isWildcard} from '../names/hosts.ts';
 import {missedIn, onlyAnswered} from '../resolve/cname-chain.ts';
 import type {SilentServer} from '../resolve/directory.ts';
 import type {ServerAnswer, ServerNoAnswer} from '../resolve/query-all.ts';
 import {isMisdelegation} from '../resolve/reply.ts';
 import {type Case, type Classification, classify} from './classify.ts';
-import {type Evidence, targetsIn, textsIn, type ZoneFault} from './evidence.ts';
+import {type Evidence, type RecordEvidence, targetsIn, textsIn, type ZoneFault} from './evidence.ts';
 import * as say from './explain.ts';
 import type {DnsReason, ProofQuestion, Verdict} from './verdict.ts';
 
@@ -66,6 +66,7 @@ function judgeClassifications(given: Case): Fold {
   if (unknown?.kind === 'unknown') return uncertain('NameServersUnreachable', say.unknown(given, unknown));
   if (right.length === 0) return judgeWrong(given, wrong);
   if (given.silent.some(isUnasked)) return unfinished(given);
+  if (isWildcard(question.host)) return judgeChallenge(withMissed(given, given.evidence.challenge));
   if (of('addresses').length === 0) return verified(given, 'cname');
   return question.apexProof === 'address' ? verified(given, 'address') : judgeTxt(given);
 }
@@ -98,10 +99,8 @@ function ofWildcard(given: Case, {answer}: Classification, wildcard: string): Fo
 
 function judgeTxt(addressCase: Case): Fold {
   const {evidence, question} = addressCase;
-  const all = evidence.txt?.answers ?? [];
-  const challenged = evidence.challenge?.answers ?? [];
-  const given = {...addressCase, silent: [...addressCase.silent, ...missedIn(all), ...missedIn(challenged)]};
-  const answers = onlyAnswered(all);
+  const given = withMissed(withMissed(addressCase, evidence.txt), evidence.challenge);
+  const answers = onlyAnswered(evidence.txt?.answers ?? []);
   const isOpen = given.silent.some(isUnasked) || evidence.txt?.wildcard === 'unasked';
   if (answers.length === 0 && isOpen) return unfinished(given);
   if (answers.length === 0) return uncertain('NameServersUnreachable', say.txtUnreachable(given));
@@ -116,7 +115,14 @@ function judgeTxt(addressCase: Case): Fold {
   return isOpen ? unfinished(given) : verified(given, 'address-txt');
 }
 
-/** The TXT record is missing. In its place, the delegated challenge proves the host. */
+function withMissed(given: Case, {answers}: Pick<RecordEvidence, 'answers'> = {answers: []}): Case {
+  return {...given, silent: [...given.silent, ...missedIn(answers)]};
+}
+
+/**
+ * The delegated challenge proves the host in place of the TXT record, which is missing, and is the only proof of a
+ * wildcard: its CNAME is also what every name below shows, and a CA does not validate a wildcard otherwise.
+ */
 function judgeChallenge(given: Case): Fold {
   const {question, evidence} = given;
   const {answers = [], wildcard} = evidence.challenge ?? {};
