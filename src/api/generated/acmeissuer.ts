@@ -63,9 +63,13 @@ export interface ACMEIssuerSpec {
      */
     windowSeconds?: number;
     /**
-     * How many of the orders are reserved for renewals.
+     * How many of the orders are reserved for renewals that the CA counts.
      */
     renewalReserve?: number;
+    /**
+     * True if the CA does not count a renewal whose order names the certificate that it replaces (ARI, RFC 9773), as Let's Encrypt does not. Such orders wait for no budget, except that of the host.
+     */
+    exemptRenewals?: boolean;
     /**
      * Orders for new hosts under one registrable domain, such as example.com, in a separate window. A single tenant gets at most four fifths.
      */
@@ -121,6 +125,14 @@ export interface ACMEIssuerStatus {
      * Requests that wait for their order.
      */
     waiting?: number;
+    /**
+     * Those of them whose host has a certificate that is not due, for example of another issuer. New hosts and renewals go first.
+     */
+    moving?: number;
+    /**
+     * When the last of these is expected to have its order.
+     */
+    movedBy?: string;
   };
   /**
    * Ready: the account can get certificates. Reachable: the CA answers. docs/conditions.md explains each reason.

@@ -48,6 +48,10 @@ export interface DomainClaimSpec {
      * True if the order renews a certificate that was due for renewal.
      */
     renewal?: boolean;
+    /**
+     * True if the CA does not count the order, because it names the certificate that it replaces. It counts only against the limit of the host.
+     */
+    exempt?: boolean;
   }[];
   /**
    * The Project whose default host this is. Such a claim records only orders: the Project decides who holds the host.

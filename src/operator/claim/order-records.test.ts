@@ -13,9 +13,11 @@ import {
   issued,
   lastProblem,
   nextAttemptAtMs,
+  notReplaced,
   placed,
   placedOrder,
   refusedForNow,
+  replaceable,
   retryDueMs,
   withoutDelay,
 } from './order-records.ts';
@@ -23,7 +25,14 @@ import {
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const HOUR = 3_600_000;
 const HELD: DomainClaimSpec = {account: 'acme', namespace: 'a', since: '2026-11-01T00:00:00Z'};
-const ADMISSION = {issuer: 'ca', request: 'uid-1', renewal: false, nowMs: NOW, countsSinceMs: NOW - 24 * HOUR};
+const ADMISSION = {
+  issuer: 'ca',
+  request: 'uid-1',
+  renewal: false,
+  exempt: false,
+  nowMs: NOW,
+  countsSinceMs: NOW - 24 * HOUR,
+};
 const OPEN = placed(admitted(HELD, ADMISSION), 'https://ca.test/order/1', 'https://ca.test/authz/1');
 const PROBLEM = {at: timestamp(NOW), type: 'dns', detail: 'no address', retryAt: timestamp(NOW + HOUR)};
 const MOVED = {account: 'other', namespace: 'b'};
@@ -126,6 +135,27 @@ test('a certificate ends the order and the last problem, and its identifier for 
   expect(placedOrder(renewing), 'the next request gets a new order').toBeUndefined();
   expect(renewing.orders).toHaveLength((spec.orders?.length ?? 0) + 1);
   expect(issued(renewing, url, undefined).issuance).not.toHaveProperty('renewal');
+});
+
+test('a renewal that the CA exempts says so; refused, it was no order, and the next one is ordinary', () => {
+  const url = 'https://ca.test/order/2';
+  const held = issued(OPEN, url, 'id.1');
+  expect(replaceable(held, 'ca')).toBe('id.1');
+  expect(replaceable(held, 'other'), 'another CA does not know it').toBeUndefined();
+  expect(replaceable({...held, ...MOVED}, 'ca'), 'it was issued to a former holder').toBeUndefined();
+  const renewal = {...ADMISSION, request: 'uid-2', renewal: true, exempt: true};
+  const renewing = admitted(held, renewal);
+  expect(renewing.orders?.at(-1)).toEqual({
+    at: timestamp(NOW),
+    issuer: 'ca',
+    request: 'uid-2',
+    renewal: true,
+    exempt: true,
+  });
+  const refused = notReplaced(renewing);
+  expect(refused.orders).toEqual(held.orders);
+  expect(isAdmitted(claimOf(refused), requestOf('uid-2')), 'until it is admitted again').toBe(false);
+  expect(replaceable(refused, 'ca')).toBeUndefined();
 });
 
 test('an order that the CA has forgotten is abandoned: the next one is charged', () => {

@@ -40,6 +40,7 @@ interface Admission {
   readonly issuer: string;
   readonly request: string;
   readonly renewal: boolean;
+  readonly exempt: boolean;
   readonly nowMs: number;
   /** Earlier orders no longer count. */
   readonly countsSinceMs: number;
@@ -49,12 +50,15 @@ interface Admission {
  * Charges the order before it is placed. An order of a request that is gone, at the same CA for the same holder, is
  * continued instead: a CA would return it anyway.
  */
-export function admitted(spec: Spec, {issuer, request, renewal, nowMs, countsSinceMs}: Admission): DomainClaimSpec {
+export function admitted(
+  spec: Spec,
+  {issuer, request, renewal, exempt, nowMs, countsSinceMs}: Admission,
+): DomainClaimSpec {
   const {account, namespace, issuance, orders = []} = spec;
   const isSame = issuance?.issuer === issuer && isOfHolder(spec);
   const {order, authorization, renewal: last} = isSame ? issuance : {};
   const kept = orders.filter(({at}) => Date.parse(at) > countsSinceMs);
-  const placed: Order = {at: timestamp(nowMs), issuer, request, ...(renewal && {renewal})};
+  const placed: Order = {at: timestamp(nowMs), issuer, request, ...(renewal && {renewal}), ...(exempt && {exempt})};
   const all = isSame && order !== undefined ? kept : [...kept, placed];
   return {
     ...copy(spec),
@@ -71,6 +75,17 @@ export function admitted(spec: Spec, {issuer, request, renewal, nowMs, countsSin
 /** The CA has accepted the order. */
 export function placed(spec: Spec, order: string, authorization: string | undefined): DomainClaimSpec {
   return withIssuance(spec, {order, problem: undefined, ...(authorization !== undefined && {authorization})});
+}
+
+/** The certificate's identifier that an order of the holder at this CA may name as the one that it replaces. */
+export function replaceable(spec: Spec, issuer: string): string | undefined {
+  return spec.issuance?.issuer === issuer && isOfHolder(spec) ? spec.issuance.renewal : undefined;
+}
+
+/** The CA refuses an order that names this certificate, so it has no order yet, and will count the next one. */
+export function notReplaced(spec: Spec): DomainClaimSpec {
+  const {orders = [], ...rest} = withIssuance(spec, {...ENDED, renewal: undefined});
+  return {...rest, orders: orders.slice(0, -1)};
 }
 
 /** The CA has refused a request for the order, which is tried again. Undefined if the record says so already. */
@@ -232,8 +247,8 @@ function ordersOf(host: string, account: string, orders: Orders): RecordedOrder[
   const before = known.get(orders);
   if (before && (before[0]?.account ?? account) === account) return before;
   const domain = registrableDomain(host) ?? host;
-  const made = orders.map(({at, issuer, renewal = false}) => {
-    return {host, account, domain, renewal, issuer, atMs: Date.parse(at)};
+  const made = orders.map(({at, issuer, renewal = false, exempt = false}) => {
+    return {host, account, domain, renewal, exempt, issuer, atMs: Date.parse(at)};
   });
   known.set(orders, made);
   return made;

@@ -175,9 +175,54 @@ describe('renewals', () => {
     });
   });
 
+  test('that the CA does not count go at once, in any number, and take nothing from others', () => {
+    const exempt = waiting({account: 'a', count: 3000, renewal: true}, {exempt: true});
+    const line = [
+      ...exempt,
+      ...waiting({account: 'b', count: 16, renewal: true}),
+      ...waiting({account: 'c', count: 1}),
+    ];
+    expect(admitted(spent, line)).toEqual({a: 3000, b: 16, c: 0});
+    const done = exempt.map(order => ({...order, atMs: NOW - HOUR / 2}));
+    expect(atOnce(ordersLeft(done, LIMITS, NOW))).toEqual({forRenewals: 100, forNew: 80});
+    const [first] = exempt;
+    if (!first) throw new Error('one');
+    const again = Array.from({length: 6}, (_, n) => ({...first, key: `again/${n}`}));
+    expect(planned(done, again).filter(({shortage, atMs}) => shortage === 'host' && atMs > NOW)).toHaveLength(2);
+  });
+
   test('are no new hosts of their domain', () => {
     const orders = placed({account: 'a', count: 10, domain: 'full.example', renewal: true}, HOUR);
     expect(admitted(orders, waiting({account: 'b', count: 1, domain: 'full.example'}))).toEqual({b: 1});
+  });
+});
+
+describe('hosts with a certificate that is not due', () => {
+  const moving = ['a', 'b', 'c', 'd'].flatMap(account =>
+    waiting({account, count: 500}, {canWait: true, sinceMs: NOW - HOUR}),
+  );
+
+  test('leave a quarter to new hosts, whoever they belong to, and the whole reserve to renewals', () => {
+    const counts = Object.values(admitted([], moving));
+    const total = counts.reduce((sum, count) => sum + count, 0);
+    expect(total).toBeGreaterThan(50);
+    expect(total).toBeLessThanOrEqual(60);
+    const before = placed({account: 'a', count: 60}, HOUR);
+    const line = [...moving, ...waiting({account: 'b', count: 8}), ...waiting({account: 'e', count: 4})];
+    expect(admitted(before, line)).toEqual({a: 0, b: 8, c: 0, d: 0, e: 4});
+  });
+
+  test('are planned at the rate at which they go', () => {
+    const orders = placed({account: 'z', count: 60}, HOUR);
+    const times = planned(orders, waiting({account: 'a', count: 61}, {canWait: true})).map(({atMs}) => atMs);
+    expect(times[0]).toBe((orders[0]?.atMs ?? 0) + WINDOW);
+    expect(times[60], 'one more than go in a window').toBe((orders[0]?.atMs ?? 0) + 2 * WINDOW);
+  });
+
+  test('go even if there is hardly a budget', () => {
+    const [order] = moving;
+    if (!order) throw new Error('one');
+    expect(decide([], [order], NOW, {...LIMITS, orders: 2, renewalReserve: 1}).now).toEqual([order]);
   });
 });
 
@@ -301,7 +346,8 @@ describe('whatever happens', () => {
       for (let n = random(6); n > 0; n--) {
         const [domain, account, host] = [`d${random(5)}.example`, `a${random(4)}`, random(40)];
         const renewal = random(5) === 0;
-        line.push({key: `${step}/${n}`, host: `h${host}.${domain}`, account, domain, renewal, sinceMs: nowMs});
+        const rank = renewal ? {exempt: random(2) === 0} : {canWait: random(3) === 0};
+        line.push({key: `${step}/${n}`, host: `h${host}.${domain}`, account, domain, renewal, ...rank, sinceMs: nowMs});
       }
       line = line.filter(() => random(20) > 0);
       const decision = decide(done, line, nowMs, SMALL);
@@ -317,7 +363,8 @@ describe('whatever happens', () => {
     const timesOf = (orders: readonly PlacedOrder[]) => orders.map(({atMs}) => atMs);
     expect(done.length).toBeGreaterThan(100);
     expect(later.size, 'the limits matter').toBeGreaterThan(0);
-    expect(mostWithin(timesOf(done), 1000 * SMALL.windowSeconds)).toBeLessThanOrEqual(SMALL.orders);
+    const counted = done.filter(({exempt}) => !exempt);
+    expect(mostWithin(timesOf(counted), 1000 * SMALL.windowSeconds)).toBeLessThanOrEqual(SMALL.orders);
     const isNew = ({renewal}: PlacedOrder) => !renewal;
     for (const orders of Map.groupBy(done, ({host}) => host).values()) {
       expect(mostWithin(timesOf(orders), 1000 * SMALL.hostWindowSeconds)).toBeLessThanOrEqual(SMALL.ordersPerHost);
@@ -336,7 +383,8 @@ describe('whatever happens', () => {
     const random = randomOf(seed + 100);
     let line = Array.from({length: 60}, (_, n): WaitingOrder => {
       const [domain, account] = [`d${random(30)}.example`, `a${random(3)}`];
-      return {key: `${n}`, host: `h${n}.${domain}`, account, domain, renewal: random(4) === 0, sinceMs: NOW - n};
+      const rank = {renewal: random(4) === 0, canWait: random(3) === 0};
+      return {key: `${n}`, host: `h${n}.${domain}`, account, domain, ...rank, sinceMs: NOW - n};
     });
     const done: PlacedOrder[] = [];
     let nowMs = NOW;

@@ -11,7 +11,7 @@ import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {Heap} from '../../time/heap.ts';
 
 /** With the defaults of the CRD. */
-export type CaLimits = Required<NonNullable<ACMEIssuerSpec['limits']>>;
+export type CaLimits = Required<Omit<NonNullable<ACMEIssuerSpec['limits']>, 'exemptRenewals'>>;
 
 /** The budgets on which an order draws. */
 interface Draw {
@@ -21,6 +21,10 @@ interface Draw {
   readonly domain: string;
   /** It replaces a certificate that is due: it may use the reserve, and its host does not count as new. */
   readonly renewal: boolean;
+  /** The CA does not count it, because it names the certificate that it replaces. Only the host's own limit applies. */
+  readonly exempt?: boolean;
+  /** Its host has a certificate that is not due, for example from another issuer: new hosts go first. */
+  readonly canWait?: boolean;
 }
 
 export interface PlacedOrder extends Draw {
@@ -60,10 +64,15 @@ interface OrderDecision {
 const SHARE = 4;
 const STEP = 256;
 
-/** The orders of one account, either its renewals or its new hosts, the longest-waiting first. */
+/** Who goes first. */
+const RANKS = ['renewal', 'new', 'canWait'] as const;
+type Rank = (typeof RANKS)[number];
+/** Of the orders for new hosts, this part is left to them by those that can wait. */
+const LEFT_TO_NEW = 1 / 4;
+
+/** The orders of one account and rank, the longest-waiting first. */
 interface Line {
   readonly account: string;
-  readonly renewal: boolean;
   readonly orders: readonly WaitingOrder[];
   next: number;
   /** Orders of the account in the window, when the line was last put in the queue. */
@@ -81,20 +90,30 @@ export function* decideOrders(
   const now: WaitingOrder[] = [];
   const later = new Map<string, PlannedOrder>();
   let steps = 0;
-  for (const renewal of [true, false]) {
+  const [exempt, counted] = partition(waiting);
+  for (const order of exempt.sort(byAge)) {
+    if (++steps % STEP === 0) yield;
+    const shortage = counts.shortageOf(order);
+    if (shortage !== undefined) later.set(order.key, counts.postponed(order, shortage));
+    else {
+      now.push(order);
+      counts.add({...order, atMs: nowMs});
+    }
+  }
+  for (const rank of RANKS) {
     const lines = new Heap<Line>(isBefore);
-    for (const line of linesOf(waiting, renewal)) lines.add({...line, had: counts.ofAccount(line.account)});
+    for (const line of linesOf(counted, rank)) lines.add({...line, had: counts.ofAccount(line.account)});
     let [isFull, place] = [false, 0];
     for (let line = lines.removeFirst(); line; line = lines.removeFirst()) {
       const order = line.orders[line.next];
       if (!order) continue;
       if (++steps % STEP === 0) yield;
       // The others had as many orders, or more, so once one finds no room, none does.
-      isFull ||= !hasRoom(counts.ofAccount(line.account), counts.free(renewal));
+      isFull ||= !hasRoom(counts.ofAccount(line.account), counts.free(rank));
       line.next += 1;
       const shortage = counts.shortageOf(order);
       if (shortage !== undefined) later.set(order.key, counts.postponed(order, shortage));
-      else if (isFull) later.set(order.key, counts.inLine(place++));
+      else if (isFull) later.set(order.key, counts.inLine(place++, rank));
       else {
         now.push(order);
         counts.add({...order, atMs: nowMs});
@@ -120,12 +139,22 @@ function byAge(a: WaitingOrder | undefined, b: WaitingOrder | undefined): number
   return a.sinceMs - b.sinceMs || (a.key < b.key ? -1 : 1);
 }
 
-function linesOf(waiting: readonly WaitingOrder[], renewal: boolean): Omit<Line, 'had'>[] {
+function partition(waiting: readonly WaitingOrder[]): readonly [WaitingOrder[], WaitingOrder[]] {
+  const {exempt = [], counted = []} = Object.groupBy(waiting, ({exempt}) => (exempt ? 'exempt' : 'counted'));
+  return [exempt, counted];
+}
+
+function linesOf(waiting: readonly WaitingOrder[], rank: Rank): Omit<Line, 'had'>[] {
   const byAccount = Map.groupBy(
-    waiting.filter(order => order.renewal === renewal),
+    waiting.filter(order => rankOf(order) === rank),
     ({account}) => account,
   );
-  return [...byAccount].map(([account, orders]) => ({account, renewal, orders: orders.sort(byAge), next: 0}));
+  return [...byAccount].map(([account, orders]) => ({account, orders: orders.sort(byAge), next: 0}));
+}
+
+function rankOf({renewal, canWait}: WaitingOrder): Rank {
+  if (renewal) return 'renewal';
+  return canWait ? 'canWait' : 'new';
 }
 
 function* countsOf(placed: readonly PlacedOrder[], limits: CaLimits, nowMs: number): Generator<void, Counts> {
@@ -160,11 +189,11 @@ class Counts {
   }
 
   /** Times must not decrease from one call to the next. A recorded time may come from a clock that is ahead. */
-  add({host, account, domain, renewal, atMs: recordedMs}: PlacedOrder): void {
+  add({host, account, domain, renewal, exempt, atMs: recordedMs}: PlacedOrder): void {
     const {windowSeconds, hostWindowSeconds, domainWindowSeconds} = this.#limits;
     const atMs = Math.min(recordedMs, this.#nowMs);
     const isIn = (seconds: number) => atMs > this.#nowMs - seconds * 1000;
-    if (isIn(windowSeconds)) {
+    if (isIn(windowSeconds) && !exempt) {
       this.#all.push(atMs);
       increase(this.#ofAccount, account);
       if (renewal) this.#renewals += 1;
@@ -181,14 +210,19 @@ class Counts {
   }
 
   /** Renewals use their reserve first. Otherwise, a few that keep failing would leave nothing for new hosts. */
-  free(renewal: boolean): number {
+  free(rank: Rank): number {
     const {orders, renewalReserve} = this.#limits;
-    const reserved = renewal ? 0 : Math.max(0, renewalReserve - this.#renewals);
-    return orders - reserved - this.#all.length;
+    const reserved = rank === 'renewal' ? 0 : Math.max(0, renewalReserve - this.#renewals);
+    return orders - reserved - this.#leftToNew(rank) - this.#all.length;
+  }
+
+  #leftToNew(rank: Rank): number {
+    const {orders, renewalReserve} = this.#limits;
+    return rank === 'canWait' ? Math.floor((orders - renewalReserve) * LEFT_TO_NEW) : 0;
   }
 
   left(): OrderDecision['left'] {
-    return {forNew: Math.max(0, this.free(false)), forRenewals: Math.max(0, this.free(true))};
+    return {forNew: Math.max(0, this.free('new')), forRenewals: Math.max(0, this.free('renewal'))};
   }
 
   /** Apart from the limit of the account at the CA. */
@@ -213,9 +247,10 @@ class Counts {
     return {shortage, atMs: this.#exit(times, place, this.#limits.newHostsPerDomain, domainWindowSeconds)};
   }
 
-  inLine(place: number): PlannedOrder {
-    const {orders, windowSeconds} = this.#limits;
-    return {shortage: 'orders', atMs: this.#exit(this.#all, place, orders, windowSeconds)};
+  inLine(place: number, rank: Rank): PlannedOrder {
+    const {orders, renewalReserve, windowSeconds} = this.#limits;
+    const limit = rank === 'canWait' ? orders - renewalReserve - this.#leftToNew(rank) : orders;
+    return {shortage: 'orders', atMs: this.#exit(this.#all, place, limit, windowSeconds)};
   }
 
   /** When the order at this place leaves the window. If there are fewer, whole windows pass before. */

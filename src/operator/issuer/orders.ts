@@ -15,13 +15,22 @@ import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {hasPauses, isPausedHost} from '../caches/paused.ts';
 import {INDEX} from '../caches/stores.ts';
 import {howHeld} from '../certificate/decide.ts';
-import {admitted, countsForMs, isAdmitted, isOfHolder, placedOrders, retryDueMs} from '../claim/order-records.ts';
-import {decideOrders, limitsOf, type PlannedOrder, type WaitingOrder} from '../claim/order-windows.ts';
+import {
+  admitted,
+  countsForMs,
+  isAdmitted,
+  isOfHolder,
+  placedOrders,
+  replaceable,
+  retryDueMs,
+} from '../claim/order-records.ts';
+import {decideOrders, limitsOf, type WaitingOrder} from '../claim/order-windows.ts';
 import {accountId} from '../kinds/account.ts';
 import {requestedHost} from '../kinds/certificate-request.ts';
 import {hostKey} from '../kinds/derived-names.ts';
 import {type ACMEIssuer, type CertificateRequest, DOMAIN_CLAIM, type DomainClaim} from '../kinds/kinds.ts';
 import type {IssuerContext, IssuerOperator} from './context.ts';
+import type {QueuedOrder} from './order-schedule.ts';
 
 /**
  * A pass reads all orders that count, and thousands of changes may trigger one. It therefore rests for this many times
@@ -44,7 +53,7 @@ interface Waiting {
 interface Pass {
   readonly due: readonly Waiting[];
   /** By "namespace/host". */
-  readonly later: ReadonlyMap<string, PlannedOrder>;
+  readonly later: ReadonlyMap<string, QueuedOrder>;
   /** When the next one may be due; infinity if none waits. */
   readonly nextMs: number;
 }
@@ -75,12 +84,12 @@ function* planPass(operator: IssuerOperator, issuer: DeepReadonly<ACMEIssuer>): 
   const {stores, clock} = operator;
   const limits = limitsOf(issuer.spec);
   const nowMs = clock.now();
-  const later = new Map<string, PlannedOrder>();
+  const later = new Map<string, QueuedOrder>();
   const byKey = new Map<string, Waiting>();
   let nextMs = Number.POSITIVE_INFINITY;
   const mayBePaused = hasPauses(operator);
   for (const request of stores.certificateRequests.byIndex(INDEX.signing, issuer.metadata.name)) {
-    const waiting = waitingOf(operator, request, nowMs);
+    const waiting = waitingOf(operator, issuer, request, nowMs);
     yield;
     if (!waiting) continue;
     const {claim, hostKey, order} = waiting;
@@ -96,7 +105,8 @@ function* planPass(operator: IssuerOperator, issuer: DeepReadonly<ACMEIssuer>): 
   const decision = yield* decideOrders(placed, orders, limits, nowMs);
   for (const [key, {atMs, shortage}] of decision.later) {
     nextMs = Math.min(nextMs, atMs);
-    later.set(byKey.get(key)?.hostKey ?? '', {atMs, shortage});
+    const {hostKey = '', order} = byKey.get(key) ?? {};
+    later.set(hostKey, {atMs, shortage, canWait: order?.canWait === true});
   }
   return {due: decision.now.flatMap(({key}) => byKey.get(key) ?? []), later, nextMs};
 }
@@ -104,6 +114,7 @@ function* planPass(operator: IssuerOperator, issuer: DeepReadonly<ACMEIssuer>): 
 /** Undefined if the request may not order, or is already admitted. The signer decides again, at the API server. */
 function waitingOf(
   operator: IssuerOperator,
+  issuer: DeepReadonly<ACMEIssuer>,
   request: DeepReadonly<CertificateRequest>,
   nowMs: number,
 ): Waiting | undefined {
@@ -117,13 +128,17 @@ function waitingOf(
   if (host === undefined || !namespaceObject || !howHeld(operator, namespace, host)) return undefined;
   const claim = stores.claims.get(objectNameOf(host));
   if (isAdmitted(claim, request)) return undefined;
-  const renewalMs = Date.parse(certificate?.status?.renewalTime ?? '');
+  const {notAfter, renewalTime = ''} = certificate?.status ?? {};
+  const renewal = Date.parse(renewalTime) <= nowMs || operator.earlyRenewals.has(keyOf(certificate ?? request));
+  const replaced = claim && notAfter !== undefined ? replaceable(claim.spec, issuer.metadata.name) : undefined;
   const order = {
     key: uid,
     host,
     account: accountId(namespaceObject),
     domain: registrableDomain(host) ?? host,
-    renewal: renewalMs <= nowMs || operator.earlyRenewals.has(keyOf(certificate ?? request)),
+    renewal,
+    canWait: !renewal && Date.parse(notAfter ?? '') > nowMs,
+    exempt: renewal && replaced !== undefined && issuer.spec.limits?.exemptRenewals === true,
     sinceMs: Date.parse(creationTimestamp),
   };
   return {request, claim, hostKey: hostKey(namespace, host), order};
@@ -173,6 +188,7 @@ async function admit(context: IssuerContext, issuer: DeepReadonly<ACMEIssuer>, {
     issuer: issuer.metadata.name,
     request: request.metadata.uid ?? '',
     renewal: order.renewal,
+    exempt: order.exempt === true,
     nowMs,
     countsSinceMs: nowMs - countsForMs(limitsOf(issuer.spec)),
   });

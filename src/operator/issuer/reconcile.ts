@@ -180,6 +180,13 @@ async function checkReachable({accounts, signal}: IssuerContext, name: string): 
   }
 }
 
+const HOUR_MS = 3_600_000;
+
+/** The estimate changes with each pass, so it is rounded up to the hour. */
+function movingPart({hosts, untilMs}: ReturnType<IssuerContext['orderSchedule']['moving']>) {
+  return hosts > 0 && {moving: hosts, movedBy: timestamp(Math.ceil(untilMs / HOUR_MS) * HOUR_MS)};
+}
+
 async function report(
   context: IssuerContext,
   issuer: DeepReadonly<ACMEIssuer>,
@@ -194,7 +201,10 @@ async function report(
   const status: ACMEIssuerStatus = {
     ...(structuredClone(base) as ACMEIssuerStatus),
     observedGeneration: generation,
-    orders: {left: forNew, leftForRenewals: forRenewals, waiting: orderSchedule.waiting(name)},
+    orders: {
+      ...{left: forNew, leftForRenewals: forRenewals, waiting: orderSchedule.waiting(name)},
+      ...movingPart(orderSchedule.moving(name)),
+    },
     conditions: settleConditions(issuer.status?.conditions, conditions, issuer.metadata, nowMs),
   };
   if (isDeepStrictEqual(status, issuer.status)) return;

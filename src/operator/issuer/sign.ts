@@ -27,6 +27,7 @@ import {
   issued,
   lastOrderMs,
   nextAttemptAtMs,
+  notReplaced,
   placed,
   placedOrder,
   refusedForNow,
@@ -171,15 +172,17 @@ async function advance(signing: Signing, claim: DeepReadonly<DomainClaim>): Prom
 
 /** Confirms at the API server, immediately before the order, that the namespace holds the host. */
 async function place(signing: Signing): Promise<Outcome> {
-  const {context, request, issuer, host} = signing;
+  const {context, request, host} = signing;
   const waiting = await awaitAnswers(signing);
   if (waiting) return waiting;
   const claim = await confirmed(signing);
   if (!claim) return done();
-  const {profile} = issuer.spec;
   const replaces = isReplacement(signing) ? claim.spec.issuance?.renewal : undefined;
-  const wanted = {names: [host], ...(profile !== undefined && {profile}), ...(replaces !== undefined && {replaces})};
-  const order = await createOrder(signing, wanted);
+  const order = await createOrder(signing, replaces);
+  if (!order) {
+    await record(context, claim, notReplaced(claim.spec));
+    return done(); // reconcileOrders admits an ordinary order
+  }
   const saved = await record(context, claim, placed(claim.spec, order.url, order.authorizations[0]));
   context.logger.debug({request: keyOf(request), host, order: order.url}, 'Placed an order.');
   return await proceed(signing, saved, order);
@@ -187,19 +190,17 @@ async function place(signing: Signing): Promise<Outcome> {
 
 /**
  * A CA may refuse `replaces`: that certificate was replaced already, or belongs to an account that the platform has no
- * longer. Then the order is an ordinary one.
+ * longer. Undefined: it refuses this, or something else about the order, which an ordinary one will show.
  */
-async function createOrder(
-  {account, context}: Signing,
-  wanted: {readonly names: readonly string[]; readonly profile?: string; readonly replaces?: string},
-): Promise<Order> {
+async function createOrder({account, context, issuer, host}: Signing, replaces: string | undefined) {
+  const {profile} = issuer.spec;
+  const wanted = {names: [host], ...(profile !== undefined && {profile}), ...(replaces !== undefined && {replaces})};
   try {
     return await account.client.createOrder(account.uri, wanted, context.signal);
   } catch (error) {
     const isRefused = error instanceof AcmeError && error.isVerdict;
-    if (!isRefused || wanted.replaces === undefined) throw error;
-    const {replaces: _, ...plain} = wanted;
-    return await account.client.createOrder(account.uri, plain, context.signal);
+    if (!isRefused || replaces === undefined) throw error;
+    return undefined;
   }
 }
 
