@@ -4,7 +4,8 @@ import {atOnce} from '../../runtime/controller/turns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import {placedOrders} from '../claim/order-records.ts';
 import {limitsOf, ordersLeft} from '../claim/order-windows.ts';
-import type {ACMEIssuer} from '../kinds/kinds.ts';
+import {acmeIssuerOf} from '../kinds/issuers.ts';
+import type {ACMEIssuer, Certificate} from '../kinds/kinds.ts';
 import type {IssuerOperator} from './context.ts';
 
 /** The order budget of each ACMEIssuer, and whether its CA answers. */
@@ -38,6 +39,11 @@ export function watchOrders({stores, orderSchedule, accounts, clock}: IssuerOper
     ({metadata}) => orderSchedule.waiting(metadata.name),
   );
   ofIssuer(
+    'nameplate_certificate_renewals_ratio',
+    'Part of the orders of the ACMEIssuer that renewals need, from the lifetimes of its certificates. 0 if the CA does not count them.',
+    issuer => renewalsRatio(stores.certificates.list(), issuer),
+  );
+  ofIssuer(
     'nameplate_certificate_authority_unreachable_seconds',
     'For how long the CA of the ACMEIssuer has not answered; 0 if it answers. 0 unless this process leads.',
     ({metadata}) => {
@@ -45,4 +51,22 @@ export function watchOrders({stores, orderSchedule, accounts, clock}: IssuerOper
       return Math.max(0, clock.now() - sinceMs) / 1000;
     },
   );
+}
+
+/** The renewals of the issuer's certificates in one window, as a part of its orders. */
+export function renewalsRatio(
+  certificates: Iterable<DeepReadonly<Certificate>>,
+  {metadata, spec}: DeepReadonly<ACMEIssuer>,
+): number {
+  if (spec.limits?.exemptRenewals) return 0;
+  const {orders, windowSeconds} = limitsOf(spec);
+  let renewals = 0;
+  for (const {
+    spec: {issuerRef},
+    status,
+  } of certificates) {
+    const periodMs = Date.parse(status?.renewalTime ?? '') - Date.parse(status?.notBefore ?? '');
+    if (periodMs > 0 && acmeIssuerOf(issuerRef) === metadata.name) renewals += (windowSeconds * 1000) / periodMs;
+  }
+  return renewals / orders;
 }

@@ -143,6 +143,14 @@ export const alertRows: readonly AlertRow[] = [
     rests: [30, 40, 52],
   },
   {
+    alert: 'NameplateRenewalsExceedBudget',
+    metric: 'nameplate_certificate_renewals_ratio',
+    labels: {issuer: 'letsencrypt'},
+    values: '0.7x30 0.9x80 0.7x20',
+    fires: [95, 105],
+    rests: [30, 85, 112],
+  },
+  {
     alert: 'NameplateEdgeUnreachable',
     metric: 'nameplate_edge_reachable',
     values: '1x30 0x10 1x20',
