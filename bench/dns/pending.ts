@@ -39,7 +39,8 @@ scheduler.subscribe(host => {
 process.stdin.on('end', () => process.exit(1)).resume();
 void scheduler.start(new AbortController().signal);
 for (const host of hosts) {
-  scheduler.watch(host, {account: host, uid: host, question: questionAbout(host), urgency: 'pending'});
+  const question = questionAbout(host);
+  scheduler.watch(host, {account: host, uid: host, question, urgency: 'pending', waitsSinceMs: Date.now()});
 }
 await until('all are verified', () => verified.size === hosts.length, {timeoutMs: LIMIT_MS, intervalMs: 50});
 const waits = hosts.map((host): Wait => {

@@ -131,7 +131,7 @@ function printed({question: {host}, reportedCaa}: Command, verdict: Verdict): st
 
 async function run(command: Command): Promise<number> {
   const {question, reportedCaa, dns, json} = command;
-  const verdict = await dns.verify(question, new AbortController().signal);
+  const {signs: _, ...verdict} = await dns.verify(question, new AbortController().signal);
   const shown = {host: question.host, ...verdict, ...(reportedCaa !== undefined && {reportedCaa})};
   process.stdout.write(json ? `${JSON.stringify(shown, null, 2)}\n` : printed(command, verdict));
   return exitCode(verdict, reportedCaa);

@@ -11,7 +11,8 @@ import {createRecursiveDirectory, type Directory} from './resolve/directory.ts';
 import {rootServers} from './resolve/root-hints.ts';
 import {createTargets, type Targets} from './resolve/targets.ts';
 import type {CaaRecord} from './verdict/caa.ts';
-import type {ProofQuestion, Verdict} from './verdict/verdict.ts';
+import {type PollResult, poll} from './verdict/poll.ts';
+import type {ProofQuestion, Sign, Verdict} from './verdict/verdict.ts';
 import {type Confirmation, type VerifyDependencies, verifyQuestion} from './verdict/verify.ts';
 import {
   type Endpoint,
@@ -35,6 +36,9 @@ export {createTransport, type DnsTransport} from './wire/transport.ts';
 /** The most public suffixes whose CAA sets are cached. */
 const REGISTRIES = 1_000;
 
+/** How long a poll may take, in `queryTimeoutMs`: one query over UDP, with its repetition. */
+const POLL_TIMEOUTS = 1.5;
+
 export type DnsScheduler = Scheduler<ProofQuestion, Verdict>;
 export type DnsCheck = CheckResult<Verdict>;
 
@@ -42,6 +46,8 @@ export interface Dns {
   readonly scheduler: DnsScheduler;
   /** Faults of DNS are verdicts. Rejects only if the signal aborts. */
   verify(question: ProofQuestion, signal: AbortSignal): Promise<Verdict>;
+  /** Whether a check may now find something else than this verdict, by a query or two. Verifies nothing. */
+  poll(verdict: Verdict, everything: boolean, signal: AbortSignal): Promise<PollResult>;
 }
 
 interface DnsDependencies {
@@ -71,6 +77,8 @@ export function createDns(
   );
   const deps = verifierOf(config, recursives, targets, clock, port);
   const metrics = createMetrics(registry);
+  const transportFor = ({recursive}: Sign) => (recursive ? deps.fallback : deps.authoritative)?.transport;
+  const pollMs = POLL_TIMEOUTS * config.queryTimeoutMs;
 
   async function verify(question: ProofQuestion, signal: AbortSignal): Promise<Verdict> {
     const started = clock.monotonic();
@@ -87,16 +95,24 @@ export function createDns(
     }
   }
 
+  async function pollSigns({signs}: Verdict, everything: boolean, signal: AbortSignal): Promise<PollResult> {
+    if (signs === undefined) return 'changed';
+    const result = await poll(signs, everything, transportFor, pollMs, signal);
+    metrics.polls.inc({result});
+    return result;
+  }
+
   const scheduler = createScheduler<ProofQuestion, Verdict>({
     verify: async (question, signal) => compact(await verify(question, signal)),
-    shown: ({minTtlSeconds: _, ...shown}) => shown,
+    shown: ({minTtlSeconds: _, signs: __, ...shown}) => shown,
+    poll: pollSigns,
     checks: config.checks,
     driftAfterSeconds: config.driftAfterSeconds,
     clock,
     random: Math.random,
     onError: (key, error) => logger.error({key, err: error}, 'A DNS check failed unexpectedly.'),
   });
-  return {scheduler, verify};
+  return {scheduler, verify, poll: pollSigns};
 }
 
 /** What a recursive resolver says about a name: the first one of the configuration that gives an answer. */
@@ -181,6 +197,7 @@ function createMetrics(registry: Registry) {
       'nameplate_dns_verdict_duration_seconds',
       'Duration of a DNS verdict.',
     ),
+    polls: counter('nameplate_dns_polls_total', 'Polls between two DNS checks, by what they found.', 'result'),
     inFlight: gauge('nameplate_dns_verdicts_in_flight', 'DNS verdicts in progress.'),
   };
 }

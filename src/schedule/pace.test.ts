@@ -1,5 +1,13 @@
 import {expect, test} from 'vitest';
-import {firstSteadyDelay, longestDelay, pendingDelay, phaseOf, steadyDelay} from './pace.ts';
+import {
+  firstSteadyDelay,
+  longestDelay,
+  pendingDelay,
+  phaseOf,
+  pollDelay,
+  polledCheckDelay,
+  steadyDelay,
+} from './pace.ts';
 
 const checks = {soonSeconds: 5, pendingMaxSeconds: 300, steadySeconds: 3600, inFlight: 8};
 const HOUR = 3_600_000;
@@ -34,4 +42,23 @@ test('pauses grow from soon to the longest, and jitter by a tenth', () => {
   expect(delays).toEqual([5000, 5000, 7500, 11_250, 300_000]);
   expect([pendingDelay(1, checks, 0), pendingDelay(1, checks, 1)]).toEqual([4500, 5500]);
   expect([0, 1].map(random => longestDelay(checks, random))).toEqual([270_000, 330_000]);
+});
+
+test.each([
+  {age: 'a new host', ageMs: 0, poll: 5, check: 5},
+  {age: 'a host of a minute', ageMs: 60_000, poll: 35, check: 65},
+  {age: 'a host of ten minutes', ageMs: 600_000, poll: 50, check: 605},
+  {age: 'a host of a day', ageMs: 24 * HOUR, poll: 50, check: 1800},
+  {age: 'a host of four days', ageMs: 96 * HOUR, poll: 200, check: 3600},
+  {age: 'a host of a year', ageMs: 365 * 24 * HOUR, poll: 300, check: 3600},
+])('$age is polled after $poll s, and checked after $check s', ({ageMs, poll, check}) => {
+  expect(pollDelay(ageMs, checks, 0.5)).toBe(poll * 1000);
+  expect(pollDelay(ageMs, checks, 1)).toBeCloseTo(poll * 1100);
+  expect(polledCheckDelay(ageMs, checks)).toBe(check * 1000);
+});
+
+test('a shorter pendingMaxSeconds shortens the pauses between polls and checks', () => {
+  const seldom = {...checks, pendingMaxSeconds: 20};
+  expect(pollDelay(HOUR, seldom, 0.5)).toBe(20_000);
+  expect(polledCheckDelay(HOUR, seldom)).toBe(240_000);
 });

@@ -12,6 +12,10 @@ export interface CheckSettings {
   readonly inFlight: number;
 }
 
+const DAY_MS = 86_400_000;
+/** The longest pauses of a host that has waited for less than a day: between polls, and between checks. */
+const POLL_SECONDS = 50;
+const POLLED_CHECK_SECONDS = 1800;
 const GROWTH = 1.5;
 const JITTER = 0.1;
 /**
@@ -45,6 +49,23 @@ export function pendingDelay(count: number, checks: CheckSettings, random: numbe
     jittered(checks.soonSeconds * GROWTH ** Math.max(count - 1, 0), random),
     longestDelay(checks, random),
   );
+}
+
+/** Milliseconds to the next poll of a host that has waited for `ageMs`. `random` is from 0 to 1. */
+export function pollDelay(ageMs: number, checks: CheckSettings, random: number): number {
+  const longest = Math.min(POLL_SECONDS * daysOf(ageMs), checks.pendingMaxSeconds);
+  return jittered(Math.min(checks.soonSeconds + ageMs / 2000, longest), random);
+}
+
+/** Milliseconds between the checks of a host that is polled. */
+export function polledCheckDelay(ageMs: number, {soonSeconds, pendingMaxSeconds}: CheckSettings): number {
+  const longest = Math.min(POLLED_CHECK_SECONDS * daysOf(ageMs), 12 * pendingMaxSeconds);
+  return 1000 * Math.min(soonSeconds + ageMs / 1000, longest);
+}
+
+/** At least one: the pauses of a host that nobody fixes grow from the second day on. */
+function daysOf(ageMs: number): number {
+  return Math.max(1, ageMs / DAY_MS);
 }
 
 /** The longest pause of a host that is not verified, in milliseconds. `random` is from 0 to 1. */

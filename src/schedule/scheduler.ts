@@ -6,7 +6,16 @@ import type {Clock} from '../time/clock.ts';
 import {DeadlineError} from '../time/deadline.ts';
 import {DueHeap} from '../time/due-heap.ts';
 import {AccountQueue} from './account-queue.ts';
-import {type CheckSettings, firstSteadyDelay, longestDelay, pendingDelay, phaseOf, steadyDelay} from './pace.ts';
+import {
+  type CheckSettings,
+  firstSteadyDelay,
+  longestDelay,
+  pendingDelay,
+  phaseOf,
+  pollDelay,
+  polledCheckDelay,
+  steadyDelay,
+} from './pace.ts';
 
 /** The part of a verdict that the scheduler needs. */
 interface Judgement {
@@ -16,6 +25,8 @@ interface Judgement {
   readonly agreed: boolean;
   /** The check was cut short. The next one, soon, continues with what it has learned. */
   readonly unfinished?: boolean;
+  /** Present if a poll can show that another check may find something else. */
+  readonly signs?: unknown;
 }
 
 export interface Watched<Question> {
@@ -29,6 +40,11 @@ export interface Watched<Question> {
    * - steady: every `checks.steadySeconds`.
    */
   readonly urgency: 'pending' | 'steady';
+  /**
+   * Only of a host that nothing depends on yet: since when it has waited for its first proof, in milliseconds since the
+   * epoch. Between its checks, it is polled.
+   */
+  readonly waitsSinceMs?: number;
 }
 
 export interface CheckResult<Verdict extends Judgement> {
@@ -67,6 +83,15 @@ export interface Scheduler<Question, Verdict extends Judgement> {
 
 interface SchedulerOptions<Question, Verdict extends Judgement> {
   readonly verify: (question: Question, signal: AbortSignal) => Promise<Verdict>;
+  /**
+   * Whether a check may now find something else than this verdict; `silent`: nobody can tell. `everything`: also look
+   * for what changes rarely. Absent: no host is polled.
+   */
+  readonly poll?: (
+    verdict: Verdict,
+    everything: boolean,
+    signal: AbortSignal,
+  ) => Promise<'changed' | 'same' | 'silent'>;
   /** The part of a verdict that a reconcile reads: a change of anything else wakes nobody. */
   readonly shown: (verdict: Verdict) => unknown;
   readonly checks: CheckSettings;
@@ -84,6 +109,8 @@ const REQUEST_BURST = 10;
 const CHECK_LIMIT_MS = 120_000;
 /** So many checks in a row continue one that was cut short; then the usual pause follows. */
 const MAX_CONTINUED = 3;
+/** A host with so many polls that led to no proof, or got no answer, is no longer polled: its servers may be hostile. */
+const MAX_VAIN_POLLS = 8;
 /** A check that takes longer waits for a slow server and does little work, so another check may start... */
 const SLOW_MS = 500;
 /** ...up to this many times `checks.inFlight` in total. */
@@ -102,8 +129,20 @@ interface Entry<Question, Verdict extends Judgement> {
   /** Counts changes of the question. A verdict about an earlier question is dropped. */
   generation: number;
   running: boolean;
+  /** Undefined until the first poll. */
+  polls: Polls | undefined;
   /** When it must be queued, on the monotonic clock. Infinite while it is queued or running. */
   dueAt: number;
+}
+
+interface Polls {
+  /** Since when the host has waited, on the monotonic clock: for its first proof, or since a change or a request. */
+  readonly since: number;
+  /** When everything was last checked or polled. */
+  everythingAt: number;
+  vain: number;
+  /** The last poll got no answer: the next check queries other servers, too. */
+  silent: boolean;
 }
 
 export function createScheduler<Question, Verdict extends Judgement>(
@@ -138,7 +177,8 @@ export function createScheduler<Question, Verdict extends Judgement>(
       entry.generation++;
       entry.result = undefined;
     }
-    if (changed || watched.urgency === 'pending') entry.count = 0;
+    if (changed) restart(entry);
+    else if (watched.urgency === 'pending') entry.count = 0;
     if (entry.running) return;
     // A request that waits keeps its time. In the queue, that time has come.
     const left = entry.dueAt === Number.POSITIVE_INFINITY ? 0 : entry.dueAt - clock.monotonic();
@@ -158,6 +198,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
       unfinished: 0,
       generation: 0,
       running: false,
+      polls: undefined,
       dueAt,
     };
     entries.set(key, entry);
@@ -197,8 +238,24 @@ export function createScheduler<Question, Verdict extends Judgement>(
     const most = Math.min(delay, longestDelay(checks, random()));
     if (pause >= most) return most;
     const wait = limit.reserve(entry.watched.account, soonMs, clock.monotonic(), most);
-    if (wait < most) entry.count = 0;
+    if (wait < most) restart(entry);
     return Math.max(wait, pause);
+  }
+
+  /** The host is new again: its pauses are the shortest ones. */
+  function restart(entry: Host): void {
+    entry.count = 0;
+    entry.polls = pollsSince(clock.monotonic());
+  }
+
+  function pollsOf(entry: Host): Polls {
+    const {waitsSinceMs = clock.now()} = entry.watched;
+    entry.polls ??= pollsSince(clock.monotonic() - Math.max(0, clock.now() - waitsSinceMs));
+    return entry.polls;
+  }
+
+  function pollsSince(since: number): Polls {
+    return {since, everythingAt: clock.monotonic(), vain: 0, silent: false};
   }
 
   function schedule(entry: Host, delay: number): void {
@@ -246,14 +303,15 @@ export function createScheduler<Question, Verdict extends Judgement>(
     dispatch();
   }
 
+  /** A check, or a poll and, if that finds a change, a check: in the same place of the account. */
   async function check(entry: Host, signal: AbortSignal): Promise<void> {
-    const {generation, request: token, watched} = entry;
+    const {generation} = entry;
+    const isCurrent = () => entry.generation === generation && entries.get(entry.key) === entry;
     entry.running = true;
-    entry.count++;
     try {
-      const startedAt = clock.monotonic();
-      const verdict = await verifyInTime(watched.question, signal);
-      if (entry.generation === generation && entries.get(entry.key) === entry) record(entry, verdict, startedAt, token);
+      const polled = isPollEnough(entry) ? await inTime(poll(entry, signal)) : undefined;
+      if (isCurrent() && (polled === undefined || polled === 'changed')) await checkNow(entry, signal, isCurrent);
+      if (isCurrent() && polled && polled !== 'same' && !entry.result?.verdict.verified) pollsOf(entry).vain++;
     } catch (error) {
       if (!signal.aborted) options.onError(entry.key, error);
     }
@@ -262,15 +320,53 @@ export function createScheduler<Question, Verdict extends Judgement>(
     schedule(entry, entry.generation === generation ? nextDelay(entry) : 0);
   }
 
+  async function checkNow(entry: Host, signal: AbortSignal, isCurrent: () => boolean): Promise<void> {
+    const {request: token, watched} = entry;
+    entry.count++;
+    const startedAt = clock.monotonic();
+    const verdict = await inTime(options.verify(watched.question, signal));
+    if (isCurrent()) record(entry, verdict, startedAt, token);
+  }
+
+  async function poll(entry: Host, signal: AbortSignal): Promise<'changed' | 'same' | 'silent'> {
+    const polls = pollsOf(entry);
+    const {result} = entry;
+    const now = clock.monotonic();
+    const nextAt = now + pollDelay(now - polls.since, checks, 1);
+    const everything = nextAt > polls.everythingAt + checks.pendingMaxSeconds * 1000;
+    if (everything) polls.everythingAt = now;
+    const found = result && (await options.poll?.(result.verdict, everything, signal));
+    polls.silent = found === 'silent';
+    return found ?? 'changed';
+  }
+
+  /** Whether the host is polled between its checks. A request is answered by a check, and not polled away. */
+  function isPolled(entry: Host): boolean {
+    const {watched, result} = entry;
+    if (!options.poll || watched.urgency === 'steady' || watched.waitsSinceMs === undefined) return false;
+    if (result === undefined || result.verdict.verified || result.verdict.signs === undefined) return false;
+    const {vain, silent} = pollsOf(entry);
+    return isAnswered(entry) && entry.unfinished === 0 && !silent && vain < MAX_VAIN_POLLS;
+  }
+
+  function isPollEnough(entry: Host): boolean {
+    return isPolled(entry) && untilPolledCheck(entry) > 0;
+  }
+
+  function untilPolledCheck(entry: Host): number {
+    const checkedAt = entry.result?.checkedAt ?? Number.NEGATIVE_INFINITY;
+    return checkedAt + polledCheckDelay(checkedAt - pollsOf(entry).since, checks) - clock.monotonic();
+  }
+
   /** A check that is late is left to itself. */
-  async function verifyInTime(question: Question, signal: AbortSignal): Promise<Verdict> {
+  async function inTime<T>(work: Promise<T>): Promise<T> {
     const ended = new AbortController();
     const late = clock.sleep(CHECK_LIMIT_MS, ended.signal).then(() => {
       throw new DeadlineError(CHECK_LIMIT_MS);
     });
     late.catch(() => {}); // also if the check ends in time
     try {
-      return await Promise.race([options.verify(question, signal), late]);
+      return await Promise.race([work, late]);
     } finally {
       ended.abort();
     }
@@ -280,6 +376,7 @@ export function createScheduler<Question, Verdict extends Judgement>(
     const before = entry.result;
     const checkedAt = clock.monotonic();
     const negative = verdict.agreed && !verdict.verified;
+    if (entry.polls) Object.assign(entry.polls, {everythingAt: checkedAt, silent: false});
     entry.unfinished = verdict.unfinished && entry.unfinished < MAX_CONTINUED ? entry.unfinished + 1 : 0;
     entry.result = {
       verdict,
@@ -320,6 +417,10 @@ export function createScheduler<Question, Verdict extends Judgement>(
     if (entry.result === undefined && entry.count === 0) return firstDelay(entry);
     if (entry.unfinished > 0) return pendingDelay(1, checks, random());
     const {urgency, uid} = entry.watched;
+    if (isPolled(entry)) {
+      const age = clock.monotonic() - pollsOf(entry).since;
+      return Math.max(0, Math.min(pollDelay(age, checks, random()), untilPolledCheck(entry)));
+    }
     if (urgency === 'pending' || !entry.result?.verdict.verified) return pendingDelay(entry.count, checks, random());
     return steadyDelay(uid, checks, clock.now());
   }

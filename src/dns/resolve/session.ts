@@ -11,6 +11,14 @@ interface VerdictSessionOptions {
   readonly signal: AbortSignal;
 }
 
+/** A query that was sent. */
+export interface Asked {
+  readonly endpoint: Endpoint;
+  readonly name: string;
+  readonly type: QueryType;
+  readonly reply: Reply;
+}
+
 /** The budget of one verdict, and the zone cuts that it has learned. */
 export class VerdictSession {
   readonly #transport: DnsTransport;
@@ -22,6 +30,8 @@ export class VerdictSession {
   readonly authorities = new Map<string, Authority>();
   /** Zones whose servers let a query about zone cuts time out: they get no other such query. */
   readonly mute = new Set<string>();
+  /** In the order of their answers. */
+  readonly asked: Asked[] = [];
 
   constructor(options: VerdictSessionOptions) {
     this.#transport = options.transport;
@@ -61,6 +71,7 @@ export class VerdictSession {
     if (this.signal.aborted) return this.#unasked('not queried yet: one check takes a limited time');
     this.#remaining--;
     const reply = await this.#transport.query({endpoint, name, type, ...flags}, this.signal);
+    this.asked.push({endpoint, name, type, reply});
     if (reply.ok) this.#answered = true;
     else if (reply.failure === 'timeout' && this.signal.aborted)
       return this.#unasked('no answer in the time of one check');

@@ -1,3 +1,6 @@
+import type {Endpoint} from '../wire/addresses.ts';
+import type {QueryType} from '../wire/codec.ts';
+
 /** judge.ts chooses one; explain.ts has the messages. */
 export type DnsReason =
   | 'Verified'
@@ -38,6 +41,23 @@ export interface ProofQuestion {
    * is the proof, otherwise `http-01`.
    */
   readonly caaValidationMethods?: readonly string[];
+}
+
+/** A query of a check, and what its answer showed: if that has changed, another check may find something else. */
+export interface Sign {
+  readonly endpoint: Endpoint;
+  readonly name: string;
+  readonly type: QueryType;
+  readonly recursive: boolean;
+  readonly seen: string;
+}
+
+/** The queries that a poll repeats. */
+export interface Signs {
+  /** About the records that are missing or wrong. */
+  readonly records: readonly Sign[];
+  /** About the delegation of the zone, and the end of a chain of CNAME records. */
+  readonly others: readonly Sign[];
 }
 
 /** One record as a server sent it. Name and value are in presentation form: printable ASCII, escaped, cut. */
@@ -82,4 +102,6 @@ export interface Verdict {
   readonly caa: CaaVerdict;
   /** The smallest TTL (negative: RFC 2308) among the answers: how soon a recursive may get another answer. */
   readonly minTtlSeconds?: number;
+  /** Absent: verified, or nothing that a single query shows would make a difference. */
+  readonly signs?: Signs;
 }

@@ -12,7 +12,8 @@ import {type Evidence, gatherEvidence, type HostEvidence} from './evidence.ts';
 import {cachedElsewhere, noAuthority} from './explain.ts';
 import {type Judgment, judge} from './judge.ts';
 import {observe} from './observe.ts';
-import type {CaaVerdict, ProofQuestion, Verdict} from './verdict.ts';
+import {signsOf} from './poll.ts';
+import type {CaaVerdict, ProofQuestion, Signs, Verdict} from './verdict.ts';
 
 /** Together, the 60 queries that one verdict may send to strangers' servers. */
 const PROOF_BUDGET = 48;
@@ -52,12 +53,12 @@ export async function verifyQuestion(
   const question = canonicalQuestion(given);
   return withDeadline(deps.timeoutMs, signal, async deadline => {
     const attempt = await tryInOrder(question, deps, deadline);
-    const judgment = await confirmed(question, attempt, deps, deadline);
+    const {signs, ...judgment} = await confirmed(question, attempt, deps, deadline);
     const isByDns = judgment.proof === 'challenge';
     const caa = await caaOf(isByDns ? {caaValidationMethods: ['dns-01'], ...question} : question, attempt, deps);
     signal.throwIfAborted();
     const unfinished = attempt.unfinished && {unfinished: true as const};
-    return {...judgment, ...unfinished, ...observe(attempt.evidence), caa};
+    return {...judgment, ...unfinished, ...observe(attempt.evidence), caa, ...(signs && {signs})};
   });
 }
 
@@ -147,13 +148,16 @@ async function tryDirectory(
  */
 async function confirmed(
   question: ProofQuestion,
-  {directory, judgment}: Attempt,
+  attempt: Attempt,
   deps: VerifyDependencies,
   signal: AbortSignal,
-): Promise<Judgment> {
+): Promise<Judgment & {readonly signs?: Signs | undefined}> {
+  const {directory, judgment} = attempt;
   const {confirm} = deps;
-  if (!judgment.verified || confirm === undefined || confirm.directory === directory) return judgment;
-  const {evidence, judgment: second} = await tryDirectory(question, confirm.directory, deps, signal, CONFIRM_BUDGET);
+  if (!judgment.verified) return {...judgment, signs: signsAtZone(question, attempt)};
+  if (confirm === undefined || confirm.directory === directory) return judgment;
+  const again = await tryDirectory(question, confirm.directory, deps, signal, CONFIRM_BUDGET);
+  const {evidence, judgment: second} = again;
   if (second.verified || evidence.kind === 'fault') return judgment;
   const {proof: _, doubt: __, ...rest} = judgment;
   const unconfirmed = {...rest, verified: false, agreed: false};
@@ -161,5 +165,11 @@ async function confirmed(
   if (!confirm.answer || second.reason === 'NameServersUnreachable') return judgment;
   const {minTtlSeconds} = observe(evidence);
   const message = cachedElsewhere(question, onlyAnswered(evidence.answers), minTtlSeconds);
-  return {...unconfirmed, reason: 'Propagating', message};
+  return {...unconfirmed, reason: 'Propagating', message, signs: signsOf(question, again)};
+}
+
+/** A recursive is not polled about a record that may not exist yet: it would cache that for as long as the SOA says. */
+function signsAtZone(question: ProofQuestion, attempt: Attempt): Signs | undefined {
+  const {evidence} = attempt;
+  return evidence.kind === 'host' && !evidence.recursive ? signsOf(question, attempt) : undefined;
 }

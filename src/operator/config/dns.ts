@@ -49,7 +49,7 @@ export const dns = section('How the DNS of custom domains is checked.', {
     pendingMaxSeconds: seconds(
       defaultDnsConfig.checks.pendingMaxSeconds,
       1,
-      'Longest pause between checks of a name that is not verified.',
+      'Longest pause between checks of a name that is not verified, and between the polls of a new one.',
     ),
     steadySeconds: seconds(defaultDnsConfig.checks.steadySeconds, 1, 'Pause between checks of a verified name.'),
     inFlight: integer(defaultDnsConfig.checks.inFlight, [1, 1000], 'How many names are checked at the same time.'),

@@ -61,15 +61,37 @@ test.each<{when: string; found: Found; want: string}>([
   {when: 'a new process finds it unverified', found: {holder: 'us', ...served, ...reported(caa)}, want: 'pending'},
   {when: 'another holds it, whose claim a check may move', found: {verdict: cname, holder: 'another'}, want: 'pending'},
 ])('a host is $want when $when', ({found: {verdict, ...found}, want}) => {
-  const watched: string[] = [];
-  const {operator} = memoryOperator({clock: new ManualClock(NOW)});
-  const watch: DnsScheduler['watch'] = (_, {urgency}) => void watched.push(urgency);
   const check = verdict && dnsCheck(verdict, {startedAt: NOW});
-  const view = domainView({...found, check, nowMs: NOW});
+  expect(watchedAs({...found, check})).toMatchObject({urgency: want});
+});
+
+type Watched = Parameters<DnsScheduler['watch']>[1];
+
+function watchedAs(found: Partial<DomainView>): Watched | undefined {
+  let watched: Watched | undefined;
+  const {operator} = memoryOperator({clock: new ManualClock(NOW)});
+  const watch: DnsScheduler['watch'] = (_, given) => {
+    watched = given;
+  };
+  const view = domainView({...found, nowMs: NOW});
   verifyDns(
     {...operator, knownSince: new KnownSince(new ManualClock(0)), scheduler: {...operator.scheduler, watch}},
     view,
     accepted,
   );
-  expect(watched).toEqual([want]);
+  return watched;
+}
+
+const CREATED = '2026-11-24T11:00:00Z';
+
+test.each<{host: string; found: Partial<DomainView>; polled: boolean}>([
+  {host: 'that nobody holds', found: {}, polled: true},
+  {host: 'that another account holds', found: {holder: 'another'}, polled: true},
+  {host: 'that it holds', found: {holder: 'us'}, polled: false},
+  {host: 'that is served', found: served, polled: false},
+])('the time that a host has waited counts for one $host: $polled', ({found, polled}) => {
+  const {domain} = domainView();
+  const created = {...domain, metadata: {...domain.metadata, creationTimestamp: CREATED}};
+  const waits = watchedAs({...found, domain: created})?.waitsSinceMs;
+  expect(waits).toBe(polled ? Date.parse(CREATED) : undefined);
 });

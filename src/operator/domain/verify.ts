@@ -21,16 +21,17 @@ export function verifyDns(operator: VerifyOperator, view: DomainView, accepted: 
     scheduler.unwatch(key);
     return {condition: DnsVerified.waiting('the Domain to be accepted'), mayStart: false};
   }
+  const held = holder === 'us' || (published !== undefined && holder !== 'another');
   scheduler.watch(key, {
     account: account.id,
     uid: domain.metadata.uid ?? key,
     question,
     urgency: urgencyOf(view),
+    ...(!held && {waitsSinceMs: Date.parse(domain.metadata.creationTimestamp ?? '') || 0}),
   });
   const request = requestOf(operator, view);
   if (request) scheduler.request(key, request);
   const {check} = view;
-  const held = holder === 'us' || (published !== undefined && holder !== 'another');
   if (!check) return {condition: unchecked(view, held), mayStart: false};
   if (check.verdict.verified) return {condition: DnsVerified.yes(check.verdict.message), mayStart: isAccepted};
   if (!held) return {condition: DnsVerified.no(check.verdict.reason, check.verdict.message), mayStart: false};

@@ -76,6 +76,7 @@ function clientOf(inside: ChildProcess, log: string): Calls {
   const names: readonly CallName[] = [
     'start',
     'verify',
+    'poll',
     'run',
     'resolve',
     'packet',

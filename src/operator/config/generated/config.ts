@@ -392,7 +392,7 @@ export interface OperatorConfig {
        */
       readonly soonSeconds: number;
       /**
-       * Longest pause between checks of a name that is not verified. In seconds.
+       * Longest pause between checks of a name that is not verified, and between the polls of a new one. In seconds.
        */
       readonly pendingMaxSeconds: number;
       /**

@@ -1,5 +1,6 @@
 /** The calls that a test can make to the program inside the namespace, each with one message in each direction. */
 import type {DnsConfig} from '../../../../src/dns/config.ts';
+import type {PollResult} from '../../../../src/dns/verdict/poll.ts';
 import type {ProofQuestion, Verdict} from '../../../../src/dns/verdict/verdict.ts';
 import type {QueryType} from '../../../../src/dns/wire/codec.ts';
 import type {ZoneSpec} from './plan.ts';
@@ -36,6 +37,8 @@ export interface CrowdResult {
 export interface Calls {
   start(options: StartOptions): Promise<void>;
   verify(question: ProofQuestion, config: Partial<DnsConfig>): Promise<Verdict>;
+  /** Polls everything that the verdict names, with the verifier of the same configuration. */
+  poll(verdict: Verdict, config: Partial<DnsConfig>): Promise<PollResult>;
   /** Runs one of our programs with this Node, or another program. */
   run(argv: readonly string[], program?: string): Promise<Finished>;
   /** Queries the resolver, so that it caches the answer or its absence. Returns the values. */

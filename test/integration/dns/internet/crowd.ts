@@ -13,7 +13,8 @@ export async function joinCrowd({config, subjects, lateAfterMs, limitMs}: CrowdO
   const stop = new AbortController();
   const done = scheduler.start(stop.signal);
   const watch = ({account, question}: (typeof subjects)[number]) => {
-    scheduler.watch(question.host, {account, uid: question.host, question, urgency: 'pending'});
+    const waits = {urgency: 'pending', waitsSinceMs: Date.now()} as const;
+    scheduler.watch(question.host, {account, uid: question.host, question, ...waits});
   };
   const late = subjects.filter(subject => subject.late);
   const others = subjects.filter(subject => !subject.late);

@@ -50,6 +50,7 @@ const calls: Calls = {
     await Promise.race([ready(), ...daemons.map(({ended}) => ended)]);
   },
   verify: (question, config) => verifierOf(config).verify(question, new AbortController().signal),
+  poll: (verdict, config) => verifierOf(config).poll(verdict, true, new AbortController().signal),
   run: runNode,
   async resolve(name, type) {
     const answers = await resolver(RESOLVER)
