@@ -3,6 +3,7 @@ import {existsSync} from 'node:fs';
 import {DatabaseSync, type SQLOutputValue} from 'node:sqlite';
 import {CLOCK_SKEW_MS} from '../postgres/session/schema.ts';
 import {lastId} from '../sqlite/append.ts';
+import {inOrder} from '../sqlite/read.ts';
 import {FENCE, migrate, SCHEMA_VERSION} from '../sqlite/schema.ts';
 import {StoreError} from '../store.ts';
 
@@ -88,7 +89,7 @@ export class Source implements Disposable {
   }
 
   *messages(account: string): Iterable<MessageRow> {
-    for (const row of this.#db.prepare('SELECT * FROM messages WHERE account = ? ORDER BY id').iterate(account)) {
+    for (const row of this.#db.prepare(inOrder('*')).iterate(account, '')) {
       yield toRow(row);
     }
   }

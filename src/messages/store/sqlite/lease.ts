@@ -38,7 +38,7 @@ export function prepareLeases(
     WHERE seq = :seq RETURNING ${COLUMNS}`);
   const find = db.prepare(`
     SELECT seq, status, attempts, lease, available_at, ifnull(octet_length(reason), 0) AS reason_bytes
-    FROM messages WHERE account = ? AND id = ?`);
+    FROM messages INDEXED BY messages_by_id WHERE account = ? AND id = ?`);
   const finish = db.prepare(`UPDATE messages SET status = 'done', available_at = NULL, finished_at = ? WHERE seq = ?`);
   const giveBack = db.prepare(`
     UPDATE messages SET status = ?, lease = NULL, available_at = ?, finished_at = ?, reason = ? WHERE seq = ?`);

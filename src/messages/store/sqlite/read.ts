@@ -1,18 +1,30 @@
 import type {SQLOutputValue} from 'node:sqlite';
-import {type StoredRow, toMessage} from '../rules.ts';
+import {type StoredRow, type StoredStatus, toMessage} from '../rules.ts';
 import {type ListQuery, type MessagePage, PAGE_BYTES, type StoredMessage} from '../store.ts';
 import type {Transaction} from './transaction.ts';
 
 /** The columns of a StoredRow. */
 export const COLUMNS = 'id, status, created_at, attempts, reason, literal';
 
+const STATUSES = ['waiting', 'delayed', 'leased', 'done', 'dead'] as const satisfies StoredStatus[];
+
+/**
+ * The messages of account `?1` after the id `?2` in the order of their ids. The index has them by status, so that
+ * claims find the waiting ones; SQLite merges the statuses without sorting.
+ */
+export function inOrder(columns: string, statuses: readonly StoredStatus[] = STATUSES): string {
+  const each = statuses.map(
+    status => `SELECT ${columns} FROM messages WHERE account = ?1 AND id > ?2 AND status = '${status}'`,
+  );
+  return `${each.join(' UNION ALL ')} ORDER BY id`;
+}
+
 export function prepareReads({db, work}: Transaction) {
-  const one = db.prepare(`SELECT ${COLUMNS}, bytes FROM messages WHERE account = ? AND id = ?`);
-  const all = db.prepare(`SELECT ${COLUMNS}, bytes FROM messages WHERE account = ? AND id > ? ORDER BY id`);
-  const ofStatus = (status: string) =>
-    `SELECT ${COLUMNS}, bytes FROM messages WHERE account = ?1 AND id > ?2 AND status = ${status}`;
-  const some = db.prepare(`${ofStatus('?3')} ORDER BY id`);
-  const queued = db.prepare(`${ofStatus(`'waiting'`)} UNION ALL ${ofStatus(`'delayed'`)} ORDER BY id`);
+  const columns = `${COLUMNS}, bytes`;
+  const one = db.prepare(`SELECT ${columns} FROM messages INDEXED BY messages_by_id WHERE account = ? AND id = ?`);
+  const all = db.prepare(inOrder(columns));
+  const queued = db.prepare(inOrder(columns, ['waiting', 'delayed']));
+  const some = db.prepare(`SELECT ${columns} FROM messages WHERE account = ? AND id > ? AND status = ? ORDER BY id`);
   return {
     get: (account: string, id: string): StoredMessage | undefined => {
       const row = one.get(account, id);

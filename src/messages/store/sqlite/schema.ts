@@ -11,7 +11,7 @@ const APPLICATION_ID = 0x4e_50_6d_71;
  * never reads the overflow pages of a long message. Texts from clients are JSON string literals: JSON escapes what UTF-8
  * cannot represent (lone surrogates) and what SQLite text should not contain (NUL).
  */
-const MIGRATIONS: readonly string[] = [
+export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE messages (
     seq INTEGER PRIMARY KEY,
@@ -46,6 +46,13 @@ const MIGRATIONS: readonly string[] = [
 
   -- What each account has stored, as in rules.ts. The code that inserts or deletes messages keeps this up to date.
   CREATE TABLE accounts (account TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  `,
+  // Ids of all accounts grow in the order of arrival, so new messages of many accounts are in one page of this index. A
+  // second index by account would have one page to write for each account.
+  `
+  DROP INDEX messages_by_id;
+  CREATE UNIQUE INDEX messages_by_id ON messages (id);
+  DROP INDEX IF EXISTS messages_waiting;
   `,
 ];
 
