@@ -113,7 +113,7 @@ async function followUp(
   const isNeeded = held.kind !== 'valid' && held.kind !== 'misnamed';
   const attempt = attemptOf(certificate, {isNeeded, orderedAtMs: lastOrderMs(view.claim), nowMs});
   const problem = attempt.kind === 'running' && !outage ? lastProblem(view.claim, acmeIssuerOf(issuerRef)) : undefined;
-  if (problem) return await afterProblem(context, view, problem);
+  if (problem) return await afterProblem(context, view, problem, issuerRef);
   const waiting = outage ? undefined : awaitOrder(context, view, issuerRef, !isInUse && attempt.kind === 'running');
   if (waiting) return waiting;
   if (!blocker && wantsFreshAttempt(context, view, held, attempt)) {
@@ -135,7 +135,12 @@ async function followUp(
 type CaProblem = NonNullable<Issuance['problem']>;
 
 /** A verify request ends the pause, but the limit of the CA for one host stays. */
-async function afterProblem(context: HostContext, view: CertifiedView, problem: CaProblem): Promise<NextCertificate> {
+async function afterProblem(
+  context: HostContext,
+  view: CertifiedView,
+  problem: CaProblem,
+  issuerRef: Circumstances['issuerRef'],
+): Promise<NextCertificate> {
   const {claim, again, isRequested, nowMs} = view;
   const sooner = claim && isRequested ? withoutDelay(claim.spec, nowMs) : undefined;
   if (claim && sooner) {
@@ -144,7 +149,10 @@ async function afterProblem(context: HostContext, view: CertifiedView, problem: 
   }
   const nextMs = retryDueMs(problem, nowMs);
   const why = sentence(`${problem.type}: ${problem.detail}`);
-  if (nextMs === undefined) return nextOf(CertificateReady.issuing(` The last attempt failed: ${why}`));
+  if (nextMs === undefined) {
+    const last = ` The last attempt failed: ${why}`;
+    return awaitOrder(context, view, issuerRef, true, last) ?? nextOf(CertificateReady.issuing(last));
+  }
   const condition = CertificateReady.failed(why, timestamp(nextMs), again);
   const next = `${why} The next attempt is at ${timestamp(nextMs)}. Fix the cause, then ${again}`;
   return {condition, why: next, nextAttemptAtMs: nextMs, wakeAtMs: nextMs};
@@ -346,6 +354,7 @@ export function awaitOrder(
   view: HostView,
   issuerRef: DeepReadonly<Certificate['spec']['issuerRef']>,
   isAwaited: boolean,
+  progress = '',
 ): NextCertificate | undefined {
   const {key, host, owner, nowMs} = view;
   const issuer = stores.acmeIssuers.get(acmeIssuerOf(issuerRef) ?? '');
@@ -362,6 +371,6 @@ export function awaitOrder(
   // Other orders come and go, and the plan shifts each time: a published time stays unless the order can be earlier.
   const atMs = shownMs > nowMs ? Math.min(shownMs, planned.atMs) : planned.atMs;
   const why = explainShortage(planned.shortage, host, limitsOf(issuer.spec));
-  const condition = CertificateReady.awaitsOrder(why, view.isDefault ? undefined : timestamp(atMs));
+  const condition = CertificateReady.awaitsOrder(why, view.isDefault ? undefined : timestamp(atMs), progress);
   return nextOf(condition, {nextAttemptAtMs: atMs, wakeAtMs: atMs});
 }

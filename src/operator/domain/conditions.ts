@@ -216,8 +216,8 @@ export const CertificateReady = {
     const message = `No certificate was issued: ${why}${next ? ` The next attempt is at ${next}.` : ''} Fix the cause (often DNS or a CAA record). To try again now, ${again}`;
     return certificateReady('False', 'Failed', message);
   },
-  awaitsOrder: (why: string, next: string | undefined) => {
-    const message = `The certificate order is queued: ${why} No action needed; Nameplate will place the order ${next === undefined ? 'later' : `at ${next} or later`}.`;
+  awaitsOrder: (why: string, next: string | undefined, progress: string) => {
+    const message = `The certificate order is queued: ${why} No action needed; Nameplate will place the order ${next === undefined ? 'later' : `at ${next} or later`}.${progress}`;
     return certificateReady('False', 'OrderBudget', message);
   },
   wrongNames: (

@@ -1,6 +1,6 @@
 /** What the tests of orders have in common: tenants that are about to order, and what the CA has seen of a host. */
 import {CERTIFICATE_REQUEST, type CertificateRequest, type DomainClaim} from '../../../src/operator/kinds/kinds.ts';
-import type {CaRequestSeen, CaResource} from '../../support/ca-proxy.ts';
+import {type CaRequestSeen, type CaResource, withMembers} from '../../support/ca-proxy.ts';
 import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
 import type {CaWorld} from './ca-world.ts';
 
@@ -77,4 +77,23 @@ export function namesIn({payload}: CaRequestSeen): string[] {
 /** Only one host at a time has orders in these tests, apart from those that name it. */
 export function isOf(resource: CaResource, request: CaRequestSeen, host: string): boolean {
   return request.resource === resource && (resource !== 'newOrder' || namesIn(request).includes(host));
+}
+
+/** Once a challenge was accepted, all orders are invalid. Takes the place of `switches.rewrite`. */
+export function failEveryOrder(
+  {proxy}: Pick<CaWorld, 'proxy'>,
+  error: {readonly type: string; readonly detail: string},
+): void {
+  let isAccepted = false;
+  proxy.switches.rewrite = (request, reply) => {
+    if (request.resource === 'challenge') isAccepted = true;
+    if (!isAccepted) return reply;
+    if (request.resource === 'order') return withMembers(reply, {status: 'invalid', error});
+    if (request.resource !== 'authorization') return reply;
+    const {challenges} = JSON.parse(reply.body) as {challenges: object[]};
+    return withMembers(reply, {
+      status: 'invalid',
+      challenges: challenges.map(it => ({...it, status: 'invalid', error})),
+    });
+  };
 }

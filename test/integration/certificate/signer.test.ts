@@ -1,14 +1,25 @@
 /** From a Project to a certificate that a CA has issued after it truly validated the host, whatever the CA answers. */
 import {X509Certificate} from 'node:crypto';
 import {afterAll, afterEach, beforeAll, expect, test} from 'vitest';
-import {ACME_ISSUER, CERTIFICATE_REQUEST} from '../../../src/operator/kinds/kinds.ts';
+import {ACME_ISSUER, CERTIFICATE_REQUEST, DOMAIN_CLAIM} from '../../../src/operator/kinds/kinds.ts';
 import {until} from '../../cluster/wait.ts';
-import {type CaRequestSeen, type CaResource, refusal, startCaProxy, withMembers} from '../../support/ca-proxy.ts';
+import {type CaRequestSeen, type CaResource, refusal, startCaProxy} from '../../support/ca-proxy.ts';
+import {listAll} from '../../support/kube.ts';
 import {signingRequest} from '../approval/signing-request.ts';
 import {newDomainTenant, newLiveTenant} from '../operator/domain-tenant.ts';
 import {startFaultProxy} from '../runtime/fault-proxy.ts';
 import {type CaWorld, ISSUER_NAME, startCaWorld} from './ca-world.ts';
-import {claimWith, condition, countOrders, isOf, ordersFor, publishedTo, readiness, waitingTenant} from './orders.ts';
+import {
+  claimWith,
+  condition,
+  countOrders,
+  failEveryOrder,
+  isOf,
+  ordersFor,
+  publishedTo,
+  readiness,
+  waitingTenant,
+} from './orders.ts';
 
 let world: CaWorld;
 
@@ -49,7 +60,7 @@ test('no object of a challenge is ever in the namespace of a tenant', async () =
 test('a failed validation leaves the request pending, is recorded with what the CA says, and a verify request tries again', async () => {
   const {tenant, host} = await waitingTenant(world, 'failing');
   const error = {type: 'urn:ietf:params:acme:error:unauthorized', detail: '403 "<script>alert(1)</script>"\u001b[31m'};
-  failWith(host, error);
+  failEveryOrder(world, error);
   await tenant.createRecords(host);
   const {spec} = await claimWith(tenant, host, issuance => issuance?.problem !== undefined);
   expect(spec.issuance?.problem).toMatchObject({type: 'unauthorized'});
@@ -64,10 +75,36 @@ test('a failed validation leaves the request pending, is recorded with what the 
   expect(ordersFor(world, host)).toHaveLength(2);
 });
 
+/** The command is the one of docs/runbooks/operator.md#nameplateissuernotready. */
+test('after an outage, one command repeats all orders that have failed, as many as the budget allows', async () => {
+  failEveryOrder(world, {type: 'urn:ietf:params:acme:error:connection', detail: 'no route to host'});
+  const all = await Promise.all(['a', 'b', 'c', 'd', 'e'].map(name => waitingTenant(world, name)));
+  for (const {tenant, host} of all) await tenant.createRecords(host);
+  for (const {tenant, host} of all) await tenant.becomes(host, {CertificateReady: 'Failed'}, ['no route to host']);
+  delete world.proxy.switches.rewrite;
+  const claims = await listAll(world.client, DOMAIN_CLAIM);
+  const used = claims.flatMap(({spec}) => spec.orders ?? []).length;
+  // For two of them: the third is kept for an account that has had none.
+  await world.applyIssuer({limits: {orders: used + 3, renewalReserve: 0}});
+  const isRepeated = ({host}: (typeof all)[number]) => ordersFor(world, host).length > 1;
+  expect(all.filter(isRepeated)).toEqual([]);
+
+  const now = `nameplate.dev/verify-requested-at=${Math.floor(Date.now() / 1000)}`;
+  await world.api.kubectl('annotate', '--overwrite', 'domains', '--all', '-A', now);
+  await until('two are repeated', () => all.filter(isRepeated).length === 2);
+  for (const {tenant, host} of all.filter(it => !isRepeated(it))) {
+    await tenant.becomes(host, {CertificateReady: 'OrderBudget'}, ['The last attempt failed: connection: no route']);
+  }
+  expect(all.filter(isRepeated)).toHaveLength(2);
+  await world.applyIssuer();
+  for (const {tenant, host} of all) await tenant.becomesLive(host);
+  expect(all.map(({host}) => ordersFor(world, host).length)).toEqual([2, 2, 2, 2, 2]);
+});
+
 // attack: ca-limits
 test('a host that is removed and added again waits for the same next attempt', async () => {
   const {tenant, host} = await waitingTenant(world, 'readded');
-  failWith(host, {type: 'urn:ietf:params:acme:error:unauthorized', detail: 'it answered 403'});
+  failEveryOrder(world, {type: 'urn:ietf:params:acme:error:unauthorized', detail: 'it answered 403'});
   await tenant.createRecords(host);
   const {spec} = await claimWith(tenant, host, issuance => issuance?.problem !== undefined);
   const nextAttemptAt = spec.issuance?.problem?.retryAt;
@@ -316,22 +353,6 @@ function isCertificateOf(request: CaRequestSeen, host: string): boolean {
 
 function answer(resource: CaResource, host: string, fault: () => ReturnType<typeof refusal> | undefined): void {
   world.proxy.switches.fault = request => (isOf(resource, request, host) ? fault() : undefined);
-}
-
-/** The order is invalid once its challenge was accepted. */
-function failWith(_host: string, error: {readonly type: string; readonly detail: string}): void {
-  let isAccepted = false;
-  world.proxy.switches.rewrite = (request, reply) => {
-    if (request.resource === 'challenge') isAccepted = true;
-    if (!isAccepted) return reply;
-    if (request.resource === 'order') return withMembers(reply, {status: 'invalid', error});
-    if (request.resource !== 'authorization') return reply;
-    const {challenges} = JSON.parse(reply.body) as {challenges: object[]};
-    return withMembers(reply, {
-      status: 'invalid',
-      challenges: challenges.map(it => ({...it, status: 'invalid', error})),
-    });
-  };
 }
 
 /** A chain that the CA has issued for somebody else. */
