@@ -25,7 +25,8 @@ const MAY_IMPORT = {
   messages: 'apikey config fairness operations time',
   challenges: 'operations',
   nameserver: 'api dns fairness operations runtime time',
-  kubectl: 'api config operations operator runtime time',
+  advice: 'api operator runtime',
+  kubectl: 'advice api config operations operator runtime time',
   bin: '.. api apikey challenges config dns kubectl messages nameserver operations operator runtime time',
 };
 /** The only files of a room that others may import. */

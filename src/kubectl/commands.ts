@@ -1,6 +1,7 @@
 /** The commands of `kubectl nameplate`. Each reads what the operator has reported; `verify` also requests a check. */
 
 import {setTimeout as delay} from 'node:timers/promises';
+import {blockerOf} from '../advice/blocker.ts';
 import {timestamp} from '../api/conditions.ts';
 import {objectNameOf} from '../api/host-names.ts';
 import {ANNOTATION} from '../api/names.ts';
@@ -11,7 +12,7 @@ import {ApiError} from '../runtime/kube/errors.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../runtime/kube/object.ts';
 import type {Names} from './complete.ts';
 import {type Format, printRecords, recordsOf} from './records.ts';
-import {blockerOf, type Holder, printTree, printWhy, type Style} from './tree.ts';
+import {type Holder, printTree, printWhy, type Style} from './tree.ts';
 
 export const COMMAND_EXIT = {done: 0, waits: 1, failed: 3} as const;
 

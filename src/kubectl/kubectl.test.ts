@@ -1,10 +1,11 @@
 import {WriteStream} from 'node:tty';
 import {afterEach, describe, expect, test, vi} from 'vitest';
+import {blockerOf} from '../advice/blocker.ts';
 import type {Condition} from '../api/conditions.ts';
 import type {Domain, Project} from '../operator/kinds/kinds.ts';
 import {type CommandContext, verify} from './commands.ts';
 import {printRecords, recordsOf} from './records.ts';
-import {blockerOf, colored, printTree, printWhy, type Style} from './tree.ts';
+import {colored, printTree, printWhy, type Style} from './tree.ts';
 
 const at = '2026-11-01T10:00:00Z';
 const condition = (type: string, status: Condition['status'], reason: string, message: string): Condition => ({

@@ -1,46 +1,23 @@
 /** `kubectl nameplate status` and `why`: what waits, and who must do something, from what the operator has reported. */
 import {type InspectColor, styleText} from 'node:util';
-import {type Condition, findCondition} from '../api/conditions.ts';
+import {blockerOf, sortedDomains, waitingFirst} from '../advice/blocker.ts';
+import {adviseHost, type HostState, type ProgressPart} from '../advice/host.ts';
+import type {Condition} from '../api/conditions.ts';
 import type {Domain, DomainClaim, Project} from '../operator/kinds/kinds.ts';
 import type {DeepReadonly} from '../runtime/kube/object.ts';
 
-type State = NonNullable<NonNullable<Domain['status']>['state']>;
 export type Style = (color: InspectColor, text: string) => string;
 
-const COLORS: Readonly<Record<State, InspectColor>> = {
+const COLORS: Readonly<Record<HostState, InspectColor>> = {
   Blocked: 'red',
   Unverified: 'yellow',
   Verified: 'yellow',
   Live: 'green',
   Degraded: 'magenta',
 };
-/** The parts of a Domain from a person's view, each with the condition that shows its progress. */
-const PARTS: Readonly<Record<string, string>> = {
-  dns: 'DNSVerified',
-  claim: 'Claimed',
-  certificate: 'CertificateReady',
-  route: 'Routed',
-  probe: 'Probed',
-};
 const MARKS = {True: '✓', False: '✗', Unknown: '·'} as const;
-/** They only summarize the others. */
-const SUMMARIES = new Set(['Ready', 'Reconciling', 'Stalled', 'DomainsReady']);
-
 /** Plain if the output is not a terminal, or if NO_COLOR is set, unless FORCE_COLOR is set. */
 export const colored: Style = (color, text) => styleText(color, text, {stream: process.stdout, validateStream: true});
-
-/**
- * The waiting step or, of several, the one whose reason the operator shows as the reason of Ready. If the whole is
- * Ready, an Unknown step does not matter.
- */
-export function blockerOf({status}: DeepReadonly<Domain | Project>): DeepReadonly<Condition> | undefined {
-  const conditions: readonly DeepReadonly<Condition>[] = status?.conditions ?? [];
-  const ready = findCondition(conditions, 'Ready');
-  const isReady = ready?.status === 'True';
-  const steps = conditions.filter(({type}) => !SUMMARIES.has(type));
-  const waiting = steps.filter(({status: done}) => done === 'False' || (done === 'Unknown' && !isReady));
-  return waiting.find(({reason}) => reason === ready?.reason) ?? waiting[0];
-}
 
 interface Overview {
   readonly projects: readonly DeepReadonly<Project>[];
@@ -77,8 +54,7 @@ function projectBlock(
 }
 
 function branches(domains: readonly DeepReadonly<Domain>[], style: Style): string[] {
-  const byHost = [...domains].sort((a, b) => (a.spec.host < b.spec.host ? -1 : 1));
-  const sorted = waitingFirst(byHost, domain => blockerOf(domain) !== undefined);
+  const sorted = sortedDomains(domains);
   return sorted.flatMap((domain, index) => {
     const isLast = index === sorted.length - 1;
     const [head = '', ...steps] = domainLines(domain, style);
@@ -86,34 +62,23 @@ function branches(domains: readonly DeepReadonly<Domain>[], style: Style): strin
   });
 }
 
-/** Moves waiting items to the front; otherwise keeps their order. */
-function waitingFirst<T>(items: readonly T[], waits: (item: T) => boolean): readonly T[] {
-  return [...items.filter(waits), ...items.filter(item => !waits(item))];
-}
-
 function domainLines(domain: DeepReadonly<Domain>, style: Style): readonly string[] {
-  const {spec, status} = domain;
-  const state = status?.state;
-  const redirect = spec.redirect ? ` → ${spec.redirect.to}` : '';
-  const head = `${spec.host}${redirect}  ${state ? style(COLORS[state], state) : style('yellow', 'not seen yet')}`;
-  const blocker = blockerOf(domain);
-  return [head, ...(blocker ? [stepLine(blocker, style)] : []), ...partLines(domain, blocker, style)];
+  const {host, redirectTo, state, next, parts} = adviseHost(domain);
+  const redirect = redirectTo === undefined ? '' : ` → ${redirectTo}`;
+  const head = `${host}${redirect}  ${state ? style(COLORS[state], state) : style('yellow', 'not seen yet')}`;
+  return [head, ...(next ? [stepLine(next.condition, style)] : []), ...partLines(parts, next?.condition, style)];
 }
 
 /** One line per part. The blocking one was explained above. */
 function partLines(
-  {status}: DeepReadonly<Domain>,
+  parts: readonly ProgressPart[],
   blocker: DeepReadonly<Condition> | undefined,
   style: Style,
 ): readonly string[] {
-  const parts = Object.entries(PARTS).flatMap(([part, type]) => {
-    const condition = findCondition(status?.conditions ?? [], type);
-    return condition ? [{part, condition}] : [];
-  });
-  return parts.map(({part, condition}, index) => {
+  return parts.map(({name, condition}, index) => {
     const branch = index === parts.length - 1 ? '└─' : '├─';
     const says = condition === blocker ? condition.reason : condition.message;
-    const line = `${branch} ${MARKS[condition.status]} ${part}: ${says}`;
+    const line = `${branch} ${MARKS[condition.status]} ${name}: ${says}`;
     return condition.status === 'False' ? line : style('dim', line);
   });
 }
