@@ -18,11 +18,15 @@ export interface Selector {
 export interface ListOptions extends CallOptions, Selector {
   /** Objects per page, default 500. A page of more than 8 MiB is requested again with fewer. */
   readonly pageSize?: number;
+  /** The `next` of a page of an earlier list with the same options. */
+  readonly continue?: string | undefined;
 }
 
 export interface ListPage<T> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
+  /** Where the next page begins. Undefined: this is the last. */
+  readonly next: string | undefined;
 }
 
 export interface WatchOptions extends Selector {
@@ -40,6 +44,11 @@ export interface WatchOptions extends Selector {
 export type WatchEvent<T> =
   | {readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T}
   | {readonly type: 'BOOKMARK'; readonly resourceVersion: string; readonly initialEventsEnd: boolean};
+
+/** One operation of a JSON patch (RFC 6902). `path` is a JSON pointer. */
+export type PatchOperation =
+  | {readonly op: 'test' | 'add' | 'replace'; readonly path: string; readonly value: unknown}
+  | {readonly op: 'remove'; readonly path: string};
 
 export interface DeleteOptions extends CallOptions {
   /** Deletes only if the object is still this one. Otherwise throws a Conflict. */

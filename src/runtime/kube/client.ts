@@ -4,6 +4,7 @@ import type {
   DeleteOptions,
   ListOptions,
   ListPage,
+  PatchOperation,
   WatchEvent,
   WatchOptions,
   WriteGate,
@@ -41,6 +42,7 @@ const WATCH_GRACE_MS = 30_000;
 
 const JSON_TYPE = 'application/json';
 const APPLY_TYPE = 'application/apply-patch+yaml';
+const JSON_PATCH_TYPE = 'application/json-patch+json';
 const MERGE_PATCH_TYPE = 'application/merge-patch+json';
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
@@ -93,7 +95,7 @@ export class KubeClient {
     const {namespace, metadataOnly} = options;
     const {pageSize: largest = DEFAULT_PAGE_SIZE} = options;
     let [pageSize, fitting] = [largest, 0];
-    for (let next: string | undefined, isLast = false; !isLast; ) {
+    for (let next = options.continue, isLast = false; !isLast; ) {
       // The API server takes another limit with the same `continue`.
       const query = queryString({...selectorParameters(options), limit: String(pageSize), continue: next});
       const path = collectionPath(resource, namespace) + query;
@@ -107,8 +109,8 @@ export class KubeClient {
       if (++fitting % SMALLER_PAGE === 0) pageSize = Math.min(pageSize * SMALLER_PAGE, largest);
       const items = page.items ?? [];
       for (const item of items) identify(item, resource);
-      yield {items, resourceVersion: page.metadata.resourceVersion};
       next = page.metadata.continue || undefined;
+      yield {items, resourceVersion: page.metadata.resourceVersion, next};
       isLast = next === undefined;
     }
   }
@@ -150,6 +152,18 @@ export class KubeClient {
     const body = JSON.stringify(patch);
     const accept = options.metadataOnly ? METADATA : JSON_TYPE;
     const exchange: ApiRequest = {method: 'PATCH', path, accept, contentType: MERGE_PATCH_TYPE, body};
+    return await this.#write<T>(resource, exchange, options);
+  }
+
+  /** JSON patch (RFC 6902). If a `test` fails, the API server changes nothing and answers 422. */
+  async jsonPatch<T extends KubeObject>(
+    resource: ResourceType<T>,
+    key: ObjectKey,
+    patch: readonly PatchOperation[],
+    options: CallOptions = {},
+  ) {
+    const path = objectPath(resource, key) + this.#asManager();
+    const exchange: ApiRequest = {method: 'PATCH', path, contentType: JSON_PATCH_TYPE, body: JSON.stringify(patch)};
     return await this.#write<T>(resource, exchange, options);
   }
 

@@ -2,13 +2,15 @@ import {type Logger, pino} from 'pino';
 import {Registry} from 'prom-client';
 import {ApiConnection} from './api-connection.ts';
 import {KubeClient} from './client.ts';
-import {loadClusterAccess} from './kubeconfig.ts';
+import {type ClusterAccess, loadClusterAccess} from './kubeconfig.ts';
 import {kubeMetrics} from './metrics.ts';
 import {Transport} from './transport.ts';
 
 interface KubeClientOptions {
   /** The path of a kubeconfig. Default: KUBECONFIG, ~/.kube/config, then the pod's service account. */
   readonly kubeconfig?: string | undefined;
+  /** The API server and the credentials, instead of those of a kubeconfig. */
+  readonly access?: ClusterAccess;
   readonly userAgent: string;
   /** The only field manager that this program uses. */
   readonly fieldManager: string;
@@ -27,7 +29,7 @@ export function createToolClient(name: string, kubeconfig: string | undefined): 
 }
 
 export function createKubeClient(options: KubeClientOptions): KubeClient {
-  const access = loadClusterAccess(options.kubeconfig);
+  const access = options.access ?? loadClusterAccess(options.kubeconfig);
   options.logger.debug({server: access.server}, 'using the API server');
   const common = {
     host: new URL(access.server).host,

@@ -3,7 +3,7 @@ import {rootCertificates} from 'node:tls';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
 import {expect, test} from 'vitest';
-import type {WriteRecord} from '../../../src/runtime/kube/calls.ts';
+import type {PatchOperation, WriteRecord} from '../../../src/runtime/kube/calls.ts';
 import {
   classifyFailure,
   FencedError,
@@ -108,6 +108,32 @@ test('a merge patch removes with null', async () => {
   await client.create(CONFIG_MAP, configMap(namespace, 'x', {a: '1', b: '2'}));
   const patched = await client.patch(CONFIG_MAP, {namespace, name: 'x'}, {data: {a: null}});
   expect(patched.data).toEqual({b: '2'});
+});
+
+test('a JSON patch applies only to what was read, whatever else has changed', async () => {
+  await client.create(CONFIG_MAP, configMap(namespace, 'x', {a: '1'}));
+  const aToTwo: readonly PatchOperation[] = [
+    {op: 'test', path: '/data/a', value: '1'},
+    {op: 'replace', path: '/data/a', value: '2'},
+  ];
+  await client.patch(CONFIG_MAP, {namespace, name: 'x'}, {data: {b: '1'}});
+  const patched = await client.jsonPatch(CONFIG_MAP, {namespace, name: 'x'}, aToTwo);
+  expect(patched.data).toEqual({a: '2', b: '1'});
+  expect(isInvalid(await errorOf(client.jsonPatch(CONFIG_MAP, {namespace, name: 'x'}, aToTwo)))).toBe(true);
+  expect((await client.get(CONFIG_MAP, {namespace, name: 'x'}))?.data).toEqual({a: '2', b: '1'});
+});
+
+test('a list continues where a page of an earlier one ended', async () => {
+  const names = Array.from({length: 5}, (_, i) => `x${i}`);
+  await Promise.all(names.map(name => client.create(CONFIG_MAP, configMap(namespace, name))));
+  const firstPage = async (from: string | undefined) => {
+    for await (const page of client.list(CONFIG_MAP, {namespace, pageSize: 4, continue: from})) return page;
+    throw new Error('a list without a page');
+  };
+  const [one, two] = [await firstPage(undefined), await firstPage((await firstPage(undefined)).next)];
+  const listed = [one, two].flatMap(({items}) => items.map(({metadata}) => metadata.name));
+  expect([one.next === undefined, two.next]).toEqual([false, undefined]);
+  expect(listed).toEqual(['kube-root-ca.crt', ...names]);
 });
 
 test('every call has a deadline, and gives up when its caller does', async () => {
@@ -300,4 +326,21 @@ test('requests are counted under the name that dashboards know', async () => {
   await counted.close();
   const text = await registry.getSingleMetricAsString('rest_client_requests_total');
   expect(text).toMatch(/rest_client_requests_total\{code="404",method="GET",host="127.0.0.1:\d+"\} 1/);
+});
+
+test('a client acts with the credentials that it is given, and reports that they are refused', async () => {
+  const refused: unknown[] = [];
+  const credentials = {headers: {authorization: 'Bearer nobody'}, tls: {ca: api.ca}};
+  const access = {
+    server: api.url,
+    proxyUrl: undefined,
+    namespace: undefined,
+    credentials: async () => credentials,
+    refuse: (each: unknown) => refused.push(each),
+  };
+  const options = {access, userAgent: 'test', fieldManager: 'test', registry: new Registry()};
+  const nobody = createKubeClient({...options, logger: pino({level: 'silent'})});
+  expect(await errorOf(nobody.get(CONFIG_MAP, {namespace, name: 'x'}))).toMatchObject({status: 401});
+  expect(refused).toContain(credentials);
+  await nobody.close();
 });
