@@ -12,6 +12,10 @@ help: ## list the targets
 demo: $(INSTALLED) ## the main job on a real Kubernetes, step by step (KEEP=1 leaves it running)
 	@node test/demo/demo.ts
 
+.PHONY: console
+console: $(INSTALLED) ## the console in your browser, with users and hosts of the tests (Ctrl-C stops it)
+	@node test/integration/console/try.ts
+
 .PHONY: test
 test: $(INSTALLED) ## static checks, and the unit, integration, and end-to-end tests on both edges
 	@$(MAKE) --no-print-directory static

@@ -26,8 +26,9 @@ const MAY_IMPORT = {
   challenges: 'operations',
   nameserver: 'api dns fairness operations runtime time',
   advice: 'api operator runtime',
+  console: 'advice api config dns fairness operations operator runtime time',
   kubectl: 'advice api config operations operator runtime time',
-  bin: '.. api apikey challenges config dns kubectl messages nameserver operations operator runtime time',
+  bin: '.. api apikey challenges config console dns kubectl messages nameserver operations operator runtime time',
 };
 /** The only files of a room that others may import. */
 const FRONTS = {

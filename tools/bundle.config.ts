@@ -51,6 +51,7 @@ export default defineConfig([
   program('kubectl-nameplate'),
   program('challenges'),
   program('nameserver'),
+  program('console'),
   program('messages'),
   // The store's thread, which needs a separate file to start from.
   program('messages-store', 'src/messages/store/sqlite/worker.ts'),

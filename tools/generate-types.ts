@@ -1,6 +1,6 @@
 /**
  * Generates the types of what people write in YAML from the schemas that validate it: src/api/generated from the CRDs
- * in crds/, and the types of the two configurations, with every default applied, from their schemas.
+ * in crds/, and the types of the configurations, with every default applied, from their schemas.
  *
  *     node tools/generate-types.ts           writes the files
  *     node tools/generate-types.ts --check   exits 1 and names the files that differ
@@ -9,6 +9,7 @@ import {readdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {compile, type JSONSchema} from 'json-schema-to-typescript';
 import {parse} from 'yaml';
+import {consoleConfigSchema} from '../src/console/config-schema.ts';
 import {messagesConfigSchema} from '../src/messages/config-schema.ts';
 import {operatorConfigSchema} from '../src/operator/config/schema.ts';
 
@@ -96,6 +97,7 @@ for (const file of (await readdir(join(root, 'crds'))).filter(name => name.endsW
 for (const [folder, source, name, schema] of [
   ['src/operator/config', 'schema.ts', 'OperatorConfig', operatorConfigSchema],
   ['src/messages', 'config-schema.ts', 'MessagesConfig', messagesConfigSchema],
+  ['src/console', 'config-schema.ts', 'ConsoleConfig', consoleConfigSchema],
 ] as const) {
   generated.set(`${folder}/generated/config.ts`, await typesOfConfig(schema, name, `${folder}/${source}`));
 }

@@ -28,7 +28,8 @@ export async function unpackedPackages(options: UnpackOptions): Promise<string> 
   const folder = join(cache, `${name}-${await release()}`);
   if (existsSync(folder)) return folder;
   await mkdir(cache, {recursive: true});
-  await withLock(join(cache, `${name}.lock`), async () => {
+  // One lock for all, because a second `apt-get update` at the same time fails.
+  await withLock(join(cache, 'debian-packages.lock'), async () => {
     if (!existsSync(folder)) await unpack(folder, options);
   });
   return folder;

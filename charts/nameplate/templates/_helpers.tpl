@@ -65,8 +65,42 @@ app.kubernetes.io/component: messages
 {{- merge (include "nameplate.nameserver.selectorLabels" . | fromYaml) (include "nameplate.labels" . | fromYaml) | toYaml }}
 {{- end }}
 
-{{- define "nameplate.messages.tlsSecretName" -}}
-{{- .Values.messages.certificate.existingSecret | default (printf "%s-tls" (include "nameplate.messages.fullname" .)) }}
+{{- define "nameplate.console.fullname" -}}
+{{- printf "%s-console" (include "nameplate.fullname" .) }}
+{{- end }}
+
+{{- define "nameplate.console.selectorLabels" -}}
+{{- include "nameplate.componentLabels" (dict "root" . "component" "console") }}
+{{- end }}
+
+{{- define "nameplate.console.labels" -}}
+{{- merge (include "nameplate.console.selectorLabels" . | fromYaml) (include "nameplate.labels" . | fromYaml) | toYaml }}
+{{- end }}
+
+{{/* The console's configuration file. */}}
+{{- define "nameplate.console.config" -}}
+{{- $host := required "console.host is required when console.enabled is true. Example: console.example.net" .Values.console.host }}
+{{- $base := .Values.config.platform.baseDomain }}
+{{- if or (eq $host $base) (hasSuffix (printf ".%s" $base) $host) }}
+{{- fail "console.host is below config.platform.baseDomain, where tenants publish pages: choose another domain" }}
+{{- end }}
+{{- $given := .Values.console.oidc }}
+{{- $oidc := pick $given "issuer" "clientId" "scopes" "namespacesClaim" }}
+{{- $_ := required "console.oidc.issuer is required when console.enabled is true. Example: https://id.example.net" $oidc.issuer }}
+{{- if $given.secret }}
+{{- $_ := set $oidc "clientSecretFile" "/etc/nameplate/client/secret" }}
+{{- end }}
+{{- if $given.caConfigMap }}
+{{- $_ := set $oidc "caFile" "/etc/nameplate/identity-provider/ca.crt" }}
+{{- end }}
+{{- $config := dict "url" (printf "https://%s" $host) "oidc" $oidc "server" (dict "port" 8080) "operations" (dict "port" 8081) }}
+{{- $_ := set $config "sessions" .Values.console.sessions }}
+{{- if .Values.console.help }}
+{{- $_ := set $config "help" .Values.console.help }}
+{{- end }}
+{{- $_ := set $config "log" (dict "level" .Values.console.logLevel) }}
+{{- $_ := set $config "diagnostics" (include "nameplate.diagnostics" . | fromYaml) }}
+{{- toYaml $config }}
 {{- end }}
 
 {{/* The configuration file of the messages API: .Values.messages.config, and the options that the chart sets. */}}
@@ -143,8 +177,10 @@ caFile: /etc/nameplate/postgres/ca.crt
 {{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.apiServerPorts) }}
 {{- fail "networkPolicy.apiServerPorts is empty, so no program could reach the API server. List the ports of its Service and of its endpoints" }}
 {{- end }}
-{{- if .Values.messages.enabled }}
-{{- $_ := set $config.platform "reservedHosts" (append $config.platform.reservedHosts .Values.messages.host | uniq) }}
+{{- range list .Values.messages .Values.console }}
+{{- if .enabled }}
+{{- $_ := set $config.platform "reservedHosts" (append $config.platform.reservedHosts .host | uniq) }}
+{{- end }}
 {{- end }}
 {{- $_ := set $config "diagnostics" (include "nameplate.diagnostics" . | fromYaml) }}
 {{- toYaml $config }}
