@@ -14,12 +14,13 @@ const condition = (type: string, status: Condition['status'], reason: string, me
   message,
   lastTransitionTime: '2026-11-01T10:00:00Z',
 });
-const required = (type: string, label: string, value: string): RequiredRecord => ({
+const required = (type: string, label: string, value: string, insteadOf?: string): RequiredRecord => ({
   type,
   name: label === '@' ? 'example.com' : `${label}.example.com`,
   label,
   value,
   ttl: 3600,
+  ...(insteadOf !== undefined && {insteadOf}),
 });
 
 type Dns = NonNullable<NonNullable<Domain['status']>['dns']>;
@@ -37,8 +38,8 @@ const missingAt = (...servers: string[]) =>
   condition('DNSVerified', 'False', 'RecordMissing', `There is no record for it at ${servers.join(', ')}. Create it.`);
 const apex = [
   required('ALIAS', '@', TARGET),
-  required('A', '@', '192.0.2.1'),
-  required('AAAA', '@', '2001:db8::1'),
+  required('A', '@', '192.0.2.1', 'ALIAS'),
+  required('AAAA', '@', '2001:db8::1', 'ALIAS'),
   required('TXT', '_nameplate', 'np-proof'),
 ];
 
@@ -91,8 +92,18 @@ describe('the records', () => {
   ])('at an apex at %s, one set is preferred, and the other remains', (_, server, first, instead) => {
     const advice = adviseHost(domain('example.com', {required: apex}, [missingAt(server)]));
     expect(advice.records[0]?.type).toBe(first);
-    expect(advice.instead.map(({required: {type}}) => type)).toEqual(instead);
+    expect(advice.alternatives.map(({records}) => records.map(({required: {type}}) => type))).toEqual([instead]);
     expect(advice.records.at(-1)?.type).toBe('TXT');
+  });
+
+  test('a delegated challenge is an alternative to the TXT record', () => {
+    const challenge = required('CNAME', '_acme-challenge', 'own.acme.test', 'TXT');
+    const advice = adviseHost(domain('example.com', {required: [...apex, challenge]}, [missingAt()]));
+    expect(advice.records.map(({type}) => type)).toEqual(['ALIAS', 'TXT']);
+    expect(advice.alternatives.map(({to, records}) => [to, records.length])).toEqual([
+      ['ALIAS', 2],
+      ['TXT', 1],
+    ]);
   });
 
   test("have the name as the provider's form wants it", () => {

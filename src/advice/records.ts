@@ -17,10 +17,15 @@ export interface RecordAdvice {
   readonly isFound: boolean;
 }
 
+export interface Alternative {
+  /** Which of the records these replace: create only one of the two. */
+  readonly to: 'ALIAS' | 'addresses' | 'TXT';
+  readonly records: readonly RecordAdvice[];
+}
+
 export interface RecordSetAdvice {
   readonly records: readonly RecordAdvice[];
-  /** At an apex, instead of `records`: create only one of the two. */
-  readonly instead: readonly RecordAdvice[];
+  readonly alternatives: readonly Alternative[];
 }
 
 const ADDRESSES: ReadonlySet<string> = new Set(['A', 'AAAA']);
@@ -33,12 +38,17 @@ export function adviseRecords(
 ): RecordSetAdvice {
   const {required = [], observed = []} = status?.dns ?? {};
   const advised = required.map(record => adviseRecord(record, observed, provider, isVerified));
-  const aliases = advised.filter(({required: {type}}) => type === 'ALIAS');
-  const addresses = advised.filter(({required: {type}}) => ADDRESSES.has(type));
-  if (aliases.length === 0 || addresses.length === 0) return {records: advised, instead: []};
-  const prefersAddresses = provider !== undefined && provider.alias === undefined;
-  const instead = prefersAddresses ? aliases : addresses;
-  return {records: advised.filter(record => !instead.includes(record)), instead};
+  const replacing = (type: string) => advised.filter(({required: {insteadOf}}) => insteadOf === type);
+  const addresses = replacing('ALIAS');
+  const hasNoAlias = provider !== undefined && provider.alias === undefined;
+  const routes: Alternative =
+    hasNoAlias && addresses.length > 0
+      ? {to: 'addresses', records: advised.filter(({required: {type}}) => type === 'ALIAS')}
+      : {to: 'ALIAS', records: addresses};
+  const all: readonly Alternative[] = [routes, {to: 'TXT', records: replacing('TXT')}];
+  const alternatives = all.filter(({records}) => records.length > 0);
+  const others = new Set(alternatives.flatMap(({records}) => records));
+  return {records: advised.filter(record => !others.has(record)), alternatives};
 }
 
 function adviseRecord(

@@ -1,17 +1,17 @@
 /** The records to create, each beside what was found. */
 import type {HostAdvice} from '../../advice/host.ts';
 import type {Provider} from '../../advice/providers.ts';
-import type {RecordAdvice} from '../../advice/records.ts';
+import type {Alternative, RecordAdvice} from '../../advice/records.ts';
 import {html, type Markup} from './html.ts';
 
-export function recordsSection({host, records, instead, provider, isVerified}: HostAdvice): Markup | undefined {
+export function recordsSection({host, records, alternatives, provider, isVerified}: HostAdvice): Markup | undefined {
   if (records.length === 0) return undefined;
   const open = isVerified ? '' : html` open`;
   const count = records.length === 1 ? 'The DNS record' : `The ${records.length} DNS records`;
   return html`<details${open}><summary>${count}${isVerified ? '' : ' to create'}</summary>
 ${!isVerified && providerSteps(provider)}
 ${records.map(record => recordCard(host, record))}
-${instead.length > 0 && alternative(host, instead)}
+${alternatives.map(each => alternative(host, each))}
 </details>`;
 }
 
@@ -23,12 +23,14 @@ ${provider.note !== undefined && html`<p>${provider.note}</p>`}`;
 }
 
 /** The words are those of the CRD. */
-function alternative(host: string, instead: readonly RecordAdvice[]): Markup {
-  const isAlias = instead.some(({required}) => required.type === 'ALIAS');
-  const when = isAlias
-    ? 'If your provider has ALIAS records (ANAME, CNAME flattening), create this one instead of A and AAAA'
-    : 'If your provider has no ALIAS records (ANAME, CNAME flattening), create these instead';
-  return html`<details><summary>${when}</summary>${instead.map(record => recordCard(host, record))}</details>`;
+const WHEN: Readonly<Record<Alternative['to'], string>> = {
+  ALIAS: 'If your provider has no ALIAS records (ANAME, CNAME flattening), create these instead',
+  addresses: 'If your provider has ALIAS records (ANAME, CNAME flattening), create this one instead of A and AAAA',
+  TXT: 'Instead of the TXT record, you can delegate the ACME challenge',
+};
+
+function alternative(host: string, {to, records}: Alternative): Markup {
+  return html`<details><summary>${WHEN[to]}</summary>${records.map(record => recordCard(host, record))}</details>`;
 }
 
 function recordCard(host: string, {required, label, type, observed, isFound}: RecordAdvice): Markup {

@@ -79,8 +79,9 @@ export function live(host: string): DomainStatus {
 /** An apex at a provider that is known by its name servers. */
 export function apex(host: string): DomainStatus {
   const server = 'ns01.domaincontrol.com (97.74.100.1)';
-  const record = (type: string, label: string, value: string) => ({
+  const record = (type: string, label: string, value: string, insteadOf?: string) => ({
     ...{type, label, value, ttl: 3600, name: label === '@' ? host : `${label}.${host}`},
+    ...(insteadOf !== undefined && {insteadOf}),
   });
   const missing = `There is no record for ${host} at ${server}. Create an ALIAS record of ${host} with the value ${TARGET}, and a TXT record.`;
   return {
@@ -89,9 +90,10 @@ export function apex(host: string): DomainStatus {
     dns: {
       required: [
         record('ALIAS', '@', TARGET),
-        record('A', '@', '192.0.2.1'),
-        record('AAAA', '@', '2001:db8::1'),
+        record('A', '@', '192.0.2.1', 'ALIAS'),
+        record('AAAA', '@', '2001:db8::1', 'ALIAS'),
         record('TXT', '_nameplate', 'np-a-proof-of-the-account'),
+        record('CNAME', '_acme-challenge', 'acct-4fd1.acme.example.net', 'TXT'),
       ],
       observed: [{type: 'A', name: host, value: '198.51.100.7', server}],
     },
