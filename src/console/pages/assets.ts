@@ -34,7 +34,8 @@ p { margin-block: .4rem; max-width: 72ch; overflow-wrap: anywhere; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem 1.25rem; margin-block: .75rem; }
 .card > h2:first-child { margin-block-start: 0; }
 .head { display: flex; flex-wrap: wrap; gap: .25rem .75rem; align-items: baseline; }
-.head h2 { margin: 0; }
+.head h1, .head h2 { margin: 0; }
+.head .button { margin-inline-start: auto; }
 .state { font-weight: 600; white-space: nowrap; }
 .state::before { content: ""; display: inline-block; inline-size: .65em; block-size: .65em; border-radius: 50%; background: currentColor; margin-inline-end: .4em; }
 .Live { color: var(--good); }
@@ -51,7 +52,10 @@ dd { margin: 0; min-inline-size: 0; overflow-wrap: anywhere; }
 code, pre { font: .92em/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
 pre { white-space: pre-wrap; background: var(--page); border: 1px solid var(--line); border-radius: .4rem; padding: .75rem; }
 .value { user-select: all; }
-ol.steps, ul.plain { padding-inline-start: 1.25rem; margin-block: .4rem; }
+ol.path { display: flex; flex-wrap: wrap; gap: .2rem .5rem; list-style: none; padding: 0; margin-block: .4rem; }
+ol.path li { font-weight: 500; }
+ol.path li + li::before { content: "›" / ""; margin-inline-end: .5rem; color: var(--quiet); }
+ul.plain { padding-inline-start: 1.25rem; margin-block: .4rem; }
 ul.rows { list-style: none; padding: 0; margin: 0; }
 ul.rows li { padding-block: .5rem; border-block-end: 1px solid var(--line); display: flex; flex-wrap: wrap; gap: .15rem .9rem; }
 ul.rows li:last-child { border: 0; }

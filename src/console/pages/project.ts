@@ -68,7 +68,7 @@ export function projectPage(view: ProjectView): Markup {
   const {place, session, project, notice, resourceVersion} = view;
   const {url} = project.status ?? {};
   const body = html`<p><a href="${namespacePath(place.namespace)}">${place.namespace}</a></p>
-<h1>Domains of <bdi>${place.project}</bdi></h1>
+<div class="head"><h1>Domains of <bdi>${place.project}</bdi></h1>${mayAdd(view) && html`<a class="button" href="#host">Add a domain</a>`}</div>
 <p class="quiet">${url === undefined ? 'Not published yet.' : html`Published at ${link(url)}`}</p>
 ${notice !== undefined && html`<p class="notice" role="status">${notice}</p>`}
 ${hostList(view)}
@@ -115,9 +115,14 @@ export function contextOf(
   return {place, session, rights, isListed};
 }
 
-function addForm({place, session, rights, project, form = EMPTY_FORM}: ProjectView): Markup {
+function mayAdd({rights, project}: ProjectView): boolean {
+  return rights.mayEdit || gitOpsOwner(project) !== undefined;
+}
+
+function addForm(view: ProjectView): Markup {
+  const {place, session, project, form = EMPTY_FORM} = view;
   const owner = gitOpsOwner(project);
-  if (!rights.mayEdit && owner === undefined) {
+  if (!mayAdd(view)) {
     return html`<p class="quiet">You may not change this project. To add or remove a domain, ask somebody who may.</p>`;
   }
   const {host, to, withTwin, problems} = form;

@@ -18,7 +18,7 @@ ${alternatives.map(each => alternative(host, each))}
 function providerSteps(provider: Provider | undefined): Markup {
   if (!provider) return html`<p>Sign in where the domain's DNS is managed, and create this there.</p>`;
   return html`<p>The name servers are those of <strong>${provider.name}</strong>. There, open:</p>
-<ol class="steps">${provider.path.map(step => html`<li>${step}</li>`)}</ol>
+<ol class="path">${provider.path.map(step => html`<li>${step}</li>`)}</ol>
 ${provider.note !== undefined && html`<p>${provider.note}</p>`}`;
 }
 

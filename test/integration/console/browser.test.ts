@@ -92,7 +92,7 @@ test('a tenant gets a domain live, and the page follows without being loaded aga
   const path = await newProject(admin, 'shop');
   const {context, page, errors} = await opened('tenant', path);
   await page.fill('#host', 'shop.example.com');
-  await page.click('text=Add a domain >> xpath=.. >> button');
+  await page.getByRole('button', {name: 'Add', exact: true}).click();
   await page.waitForSelector('text=Added shop.example.com.');
   const host = page.locator('article', {has: page.getByRole('heading', {name: 'shop.example.com'})});
   expect(await host.locator('.state').textContent()).toBe('New');

@@ -132,5 +132,19 @@ export async function newShowcase(admin: KubeClient): Promise<string> {
   await report(admin, 'showcase', 'example.org', apex('example.org'));
   await report(admin, 'showcase', 'twenty-first.example.org', blocked());
   await report(admin, 'showcase', 'www.example.org', live('www.example.org'));
+  await admin.applyStatus(PROJECT, {
+    ...{apiVersion: API_VERSION, kind: 'Project', metadata: {name: 'showcase', namespace: 'acme'}},
+    status: {
+      observedGeneration: 1,
+      url: 'https://showcase-acme.apps.example.net',
+      domains: [
+        {host: 'shop.example.org', role: 'Primary', state: 'Unverified'},
+        {host: 'example.org', role: 'Alias', state: 'Unverified'},
+        {host: 'twenty-first.example.org', role: 'Alias', state: 'Blocked'},
+        {host: 'new.example.org', role: 'Alias'},
+        {host: 'www.example.org', role: 'Redirect', state: 'Live'},
+      ],
+    },
+  });
   return path;
 }

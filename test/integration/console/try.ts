@@ -18,7 +18,7 @@ Sign in as:     ${Object.keys(USERS).join(', ')} (any password)
 Stop it:        Ctrl-C
 
 The certificate is self-signed, so the browser warns twice: of the console, and of the identity provider.`);
-  await once(process, 'SIGINT');
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
 } finally {
   await world.stop();
 }
