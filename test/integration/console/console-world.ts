@@ -36,6 +36,8 @@ export interface ConsoleWorld {
   readonly url: string;
   readonly issuer: string;
   readonly ca: string;
+  readonly consolePid: number;
+  readonly metricsUrl: string;
   /** The lifetime of the ID tokens issued from now on. */
   idTokenSeconds: number;
   visitor(): Visitor;
@@ -45,7 +47,7 @@ export interface ConsoleWorld {
   stop(): Promise<void>;
 }
 
-export async function startConsoleWorld(): Promise<ConsoleWorld> {
+export async function startConsoleWorld(users = USERS): Promise<ConsoleWorld> {
   const programs = await ensurePrograms([HELM, 'kube', 'etcd']);
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-console-'));
   const stops: (() => Promise<unknown>)[] = [() => rm(folder, {recursive: true, force: true})];
@@ -59,7 +61,7 @@ export async function startConsoleWorld(): Promise<ConsoleWorld> {
     const url = `https://localhost:${frontPort}`;
     const tokens = {seconds: 600};
     const provider = await startIdentityProvider({
-      ...{cert, key, host: '127.0.0.1', port: 0, consoleUrl: url, users: USERS},
+      ...{cert, key, host: '127.0.0.1', port: 0, consoleUrl: url, users},
       idTokenSeconds: () => tokens.seconds,
     });
     stops.push(provider.stop);
@@ -80,6 +82,10 @@ export async function startConsoleWorld(): Promise<ConsoleWorld> {
     stops.push(() => Promise.all(visitors.map(visitor => visitor.close())));
     return {
       ...{api, url, issuer: provider.issuer, ca, stop},
+      metricsUrl: `http://127.0.0.1:${operationsPort}/metrics`,
+      get consolePid() {
+        return child.pid;
+      },
       get idTokenSeconds() {
         return tokens.seconds;
       },
