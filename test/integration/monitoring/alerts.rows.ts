@@ -145,7 +145,6 @@ export const alertRows: readonly AlertRow[] = [
   {
     alert: 'NameplateRenewalsExceedBudget',
     metric: 'nameplate_certificate_renewals_ratio',
-    labels: {issuer: 'letsencrypt'},
     values: '0.7x30 0.9x80 0.7x20',
     fires: [95, 105],
     rests: [30, 85, 112],
