@@ -258,6 +258,25 @@ test.each([
   expect(minutesUntil({failures, notAfter: timestamp(notAfter)})).toBe(want);
 });
 
+test.each([
+  {lifetime: '90 days', left: 30 * 24},
+  {lifetime: '45 days', left: 15 * 24},
+  {lifetime: '160 hours', left: 80},
+])('the attempts of a certificate of $lifetime fit into what is left when its renewal is due', ({left}) => {
+  const end = NOW + left * HOUR;
+  const attempts = [NOW];
+  for (let nowMs = NOW; nowMs < end; attempts.push(nowMs)) {
+    const failures = attempts.slice(-20).map(timestamp);
+    nowMs = nextAttemptAtMs({failures, since: LONG_AGO, limits: LIMITS, notAfter: timestamp(end), nowMs});
+  }
+  const made = attempts.filter(ms => ms < end);
+  expect(made.length).toBeGreaterThan(50);
+  expect(end - (made.at(-1) ?? 0), 'the last one').toBeLessThan(HOUR);
+  // Times are recorded in whole seconds.
+  const inAnHour = made.filter((ms, n) => (made[n + LIMITS.ordersPerHost] ?? end + HOUR) - ms < HOUR - 1000);
+  expect(inAnHour, 'more than the CA allows follow within an hour').toEqual([]);
+});
+
 test('the limit of the CA on failures of the host holds, whoever failed, and however little time is left', () => {
   const failures = ago(50, 40, 30, 20, 0);
   expect(minutesUntil({failures: failures.slice(1), since: timestamp(NOW - 1)})).toBe(1);
