@@ -212,6 +212,14 @@ describe('hosts with a certificate that is not due', () => {
     expect(admitted(before, line)).toEqual({a: 0, b: 8, c: 0, d: 0, e: 4});
   });
 
+  test('go after new hosts, however long they have waited', () => {
+    const before = placed({account: 'z', count: 59}, HOUR);
+    const added = Array.from({length: 21}, (_, n) => waiting({account: `new${n}`, count: 1})).flat();
+    const {now} = decide(before, [...moving, ...added]);
+    expect(now.filter(({canWait}) => !canWait)).toHaveLength(21);
+    expect(decide(before, moving).now).toHaveLength(1);
+  });
+
   test('are planned at the rate at which they go', () => {
     const orders = placed({account: 'z', count: 60}, HOUR);
     const times = planned(orders, waiting({account: 'a', count: 61}, {canWait: true})).map(({atMs}) => atMs);
