@@ -1,19 +1,14 @@
 /** The fault zones of the tests as questions, each with its correct answers. */
-import type {DnsReason, ProofQuestion} from '../../src/dns/verdict/verdict.ts';
+import type {CaaVerdict, DnsReason, ProofQuestion} from '../../src/dns/verdict/verdict.ts';
 import type {ZoneSpec} from '../../test/integration/dns/internet/plan.ts';
 import {apexRows} from '../../test/integration/dns/zones/apex.rows.ts';
+import {caaRows} from '../../test/integration/dns/zones/caa.rows.ts';
+import {challengeRows} from '../../test/integration/dns/zones/challenge.rows.ts';
 import {recordRows} from '../../test/integration/dns/zones/records.rows.ts';
 import {resolverRows} from '../../test/integration/dns/zones/resolver.rows.ts';
 import {serverRows} from '../../test/integration/dns/zones/servers.rows.ts';
 import {wireRows} from '../../test/integration/dns/zones/wire.rows.ts';
-import {
-  CONFIRMED,
-  hostOfRow,
-  questionAbout,
-  SHARED,
-  type ZoneRow,
-  zoneOfRow,
-} from '../../test/integration/dns/zones/zone-row.ts';
+import {CONFIRMED, questionOfRow, SHARED, type ZoneRow, zoneOfRow} from '../../test/integration/dns/zones/zone-row.ts';
 
 /** Whether the host is proved. `unknown`: nobody can tell now. */
 export type Answer = 'yes' | 'no' | 'unknown';
@@ -32,6 +27,13 @@ export const ANSWER: Record<DnsReason, Answer> = {
   Bogus: 'unknown',
 };
 
+export const CAA_ANSWER: Record<CaaVerdict['outcome'], Answer> = {
+  allowed: 'yes',
+  forbidden: 'no',
+  'lookup-failed': 'unknown',
+  unchecked: 'unknown',
+};
+
 /** For servers that disagree and delegations to servers that refuse, both `no` and `unknown` are right. */
 const EITHER: readonly DnsReason[] = ['Propagating', 'DelegationBroken'];
 
@@ -44,36 +46,45 @@ const FORGIVEN = [
   'a server without authority that has the correct answer',
 ];
 
+/**
+ * `cname`: the record is queried. `addresses`: the name has only addresses, and a TXT record proves it. `challenge`: so
+ * does the delegated challenge. `caa`: whether the CA may issue.
+ */
+export type Kind = 'cname' | 'addresses' | 'challenge' | 'caa';
+
 export interface Case {
   readonly name: string;
-  /** `cname`: the record is queried. `addresses`: the name has only addresses, and a TXT record proves it. */
-  readonly kind: 'cname' | 'addresses';
+  readonly kind: Kind;
   readonly question: ProofQuestion;
   readonly right: readonly Answer[];
 }
 
-const groups = {
+const groups: Record<Kind, readonly ZoneRow[]> = {
   cname: [...recordRows, ...serverRows, ...wireRows, ...resolverRows],
   addresses: apexRows,
-} as const;
-const rows = Object.values(groups).flat();
+  challenge: challengeRows,
+  caa: caaRows,
+};
+const rows = Object.entries(groups).flatMap(([kind, group]) => group.map(row => ({kind: kind as Kind, row})));
 
-export const zones: readonly ZoneSpec[] = [...SHARED, ...rows.map(zoneOfRow)];
+export const zones: readonly ZoneSpec[] = [...SHARED, ...rows.map(({row}, index) => zoneOfRow(row, index))];
 
-/**
- * Rows whose answer depends only on the zone, not on our verifier's configuration or a resolver's cache. CAA is left
- * out, because the others do not check it.
- */
-function isComparable({config, question, zone}: ZoneRow): boolean {
-  return (config === undefined || config === CONFIRMED) && question === undefined && zone.resolverSays === undefined;
+/** Rows whose answer depends only on the zone, not on our verifier's configuration or a resolver's cache. */
+function isComparable(kind: Kind, {config, question, zone}: ZoneRow): boolean {
+  const isShipped = config === undefined || config === CONFIRMED;
+  const isAsked = question === undefined || kind === 'challenge' || kind === 'caa';
+  return isShipped && isAsked && zone.resolverSays === undefined;
 }
 
-export const cases: readonly Case[] = rows.flatMap((row, index): Case[] => {
-  if (!isComparable(row)) return [];
-  const kind = groups.cname.includes(row) ? 'cname' : 'addresses';
-  const question = questionAbout(hostOfRow(row, zoneOfRow(row, index).name));
-  return [{name: row.case, kind, question, right: rightAnswers(row)}];
+export const cases: readonly Case[] = rows.flatMap(({kind, row}, index): Case[] => {
+  if (!isComparable(kind, row)) return [];
+  const question = questionOfRow(row, zoneOfRow(row, index).name);
+  return [{name: row.case, kind, question, right: kind === 'caa' ? rightCaa(row) : rightAnswers(row)}];
 });
+
+function rightCaa({want: {caa}}: ZoneRow): readonly Answer[] {
+  return [CAA_ANSWER[caa?.outcome ?? 'unchecked']];
+}
 
 function rightAnswers({case: name, want: {reason}}: ZoneRow): readonly Answer[] {
   if (FORGIVEN.includes(name)) return ['yes', 'no', 'unknown'];

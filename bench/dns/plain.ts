@@ -4,9 +4,12 @@ import type {Answer} from './cases.ts';
 
 const MAX_HOPS = 8;
 
-/** A typical verifier on node:dns: it follows the CNAME or, if there is none, compares addresses and the TXT record. */
+/**
+ * A typical verifier on node:dns: it follows the CNAME or, if there is none, compares addresses and the TXT record or the
+ * delegated challenge.
+ */
 export async function plainVerify(
-  {host, target, txtName, txtValue}: ProofQuestion,
+  {host, target, txtName, txtValue, challenge}: ProofQuestion,
   resolverFor: (name: string) => Promise<Resolver>,
 ): Promise<Answer> {
   try {
@@ -24,7 +27,10 @@ export async function plainVerify(
     ];
     if (shown.length === 0 || !shown.every(address => wanted.includes(address))) return 'no';
     const texts = await orNone((await resolverFor(txtName)).resolveTxt(txtName));
-    return texts.some(parts => parts.join('') === txtValue) ? 'yes' : 'no';
+    if (texts.some(parts => parts.join('') === txtValue)) return 'yes';
+    if (!challenge) return 'no';
+    const [delegated] = await orNone((await resolverFor(challenge.name)).resolveCname(challenge.name));
+    return delegated?.toLowerCase() === challenge.target ? 'yes' : 'no';
   } catch {
     return 'unknown';
   }

@@ -1,10 +1,16 @@
 import {median, quantile} from '../statistics.ts';
-import type {Case} from './cases.ts';
+import type {Case, Kind} from './cases.ts';
 import type {Said} from './verifier.ts';
 
 /** `open`: `unknown` although the answer can be known. `wrong`: `yes` or `no`, but not a correct answer. */
 type Mark = 'right' | 'wrong' | 'open';
 const MARKS = ['right', 'wrong', 'open'] as const;
+const KINDS: readonly (readonly [Kind, string])[] = [
+  ['cname', 'by CNAME'],
+  ['addresses', 'by address'],
+  ['challenge', 'by challenge'],
+  ['caa', 'CAA'],
+];
 const TIMES = [0.5, 0.95, 1] as const;
 
 function markOf({right}: Case, {answer}: Said): Mark {
@@ -37,7 +43,8 @@ export class Scores {
   }
 
   format(): string {
-    const head = `${''.padEnd(30)}by CNAME: right wrong  open   by address: right wrong  open    p50 ms       p95 ms       max ms`;
+    const kinds = KINDS.map(([, title]) => `${title}: right wrong  open`.padStart(31)).join('');
+    const head = `${''.padEnd(30)}${kinds}    p50 ms       p95 ms       max ms`;
     return [head, ...Object.keys(this.#names).map(each => this.#line(each)), '', ...this.#mistakes()].join('\n');
   }
 
@@ -50,7 +57,8 @@ export class Scores {
       return `${own.toFixed(0).padStart(6)} [${(own / ours).toFixed(1)}]`.padEnd(13);
     });
     const name = (this.#names[verifier] ?? '').padEnd(30);
-    return `${name}${cells(counts('cname')).padStart(27)}${cells(counts('addresses')).padStart(31)}   ${times.join('')}`.trimEnd();
+    const columns = KINDS.map(([kind]) => cells(counts(kind)).padStart(31));
+    return `${name}${columns.join('')}   ${times.join('')}`.trimEnd();
   }
 
   #count(verifier: string, kind: Case['kind'], mark: Mark): string {

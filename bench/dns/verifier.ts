@@ -17,7 +17,7 @@ import {Semaphore} from '../../src/dns/wire/semaphore.ts';
 import {systemClock} from '../../src/time/clock.ts';
 import {RESOLVER} from '../../test/integration/dns/internet/plan.ts';
 import {CONFIRMED, RECURSIVE} from '../../test/integration/dns/zones/zone-row.ts';
-import {ANSWER, type Answer} from './cases.ts';
+import {ANSWER, type Answer, CAA_ANSWER} from './cases.ts';
 import {orNone, plainVerify} from './plain.ts';
 
 type Verify = (question: ProofQuestion) => Promise<Answer>;
@@ -41,7 +41,10 @@ const verifiers: Record<string, () => Verify> = {
 function ours(config: Partial<DnsConfig>): Verify {
   const deps = {logger: pino({level: 'silent'}), registry: new Registry(), clock: systemClock};
   const dns = createDns({...defaultDnsConfig, ...config}, deps);
-  return async question => ANSWER[(await dns.verify(question, never)).reason];
+  return async question => {
+    const {reason, caa} = await dns.verify(question, never);
+    return question.caaIdentities.length > 0 ? CAA_ANSWER[caa.outcome] : ANSWER[reason];
+  };
 }
 
 function through(servers: readonly string[]): Resolver {

@@ -10,7 +10,7 @@ import {recordRows} from './zones/records.rows.ts';
 import {resolverRows} from './zones/resolver.rows.ts';
 import {serverRows} from './zones/servers.rows.ts';
 import {wireRows} from './zones/wire.rows.ts';
-import {hostOfRow, questionAbout, SHARED, type ZoneRow, zoneOfRow} from './zones/zone-row.ts';
+import {fill, hostOfRow, questionOfRow, SHARED, type ZoneRow, zoneOfRow} from './zones/zone-row.ts';
 
 const groups: Record<string, readonly ZoneRow[]> = {
   'what stands in the zone': recordRows,
@@ -31,9 +31,7 @@ let verdicts: readonly Promise<Verdict>[] = [];
 beforeAll(async () => {
   internet = await startInternet([...SHARED, ...rows.map(zoneOfRow)]);
   verdicts = rows.map((row, index) => {
-    const zone = zoneOfRow(row, index).name;
-    const host = hostOfRow(row, zone);
-    const question = questionAbout(host, fill(row.question ?? {}, zone, host));
+    const question = questionOfRow(row, zoneOfRow(row, index).name);
     return inFlight.run(() => finished(question, row.config ?? {}), never);
   });
 });
@@ -43,11 +41,6 @@ afterAll(() => internet?.stop());
 async function finished(question: ProofQuestion, config: Partial<DnsConfig>): Promise<Verdict> {
   const verdict = await internet.verify(question, config);
   return verdict.unfinished ? internet.verify(question, config) : verdict;
-}
-
-/** Fills a row's names into its expectations. */
-function fill<T>(value: T, zone: string, host: string): T {
-  return JSON.parse(JSON.stringify(value).replaceAll('ZONE', zone).replaceAll('HOST', host)) as T;
 }
 
 describe.each(Object.entries(groups))('the verdict: %s', (_, group) => {

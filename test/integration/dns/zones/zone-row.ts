@@ -70,6 +70,16 @@ export function hostOfRow(row: ZoneRow, zone: string): string {
   return (row.host ?? 'shop.ZONE').replaceAll('ZONE', zone);
 }
 
+/** Fills a row's names into its expectations. */
+export function fill<T>(value: T, zone: string, host: string): T {
+  return JSON.parse(JSON.stringify(value).replaceAll('ZONE', zone).replaceAll('HOST', host)) as T;
+}
+
+export function questionOfRow(row: ZoneRow, zone: string): ProofQuestion {
+  const host = hostOfRow(row, zone);
+  return questionAbout(host, fill(row.question ?? {}, zone, host));
+}
+
 export function questionAbout(host: string, more: Partial<ProofQuestion> = {}): ProofQuestion {
   const txtName = `_nameplate.${host}`;
   return {host, target: TARGET, txtName, txtValue: TOKEN, apexProof: 'txt', caaIdentities: [], ...more};
