@@ -9,7 +9,7 @@ import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {type DerivedNames, routeName} from '../../../src/operator/kinds/derived-names.ts';
 import * as kinds from '../../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
-import {ApiError, isConflict, isForbidden, isNotFound} from '../../../src/runtime/kube/errors.ts';
+import {ApiError, classifyFailure, isConflict, isForbidden, isNotFound} from '../../../src/runtime/kube/errors.ts';
 import type {Intent, KubeObject, ObjectKey, ResourceType} from '../../../src/runtime/kube/object.ts';
 import {BASE_DOMAIN} from '../../cluster/state.ts';
 import {until} from '../../cluster/wait.ts';
@@ -217,10 +217,13 @@ export class Family {
   }
 }
 
-/** The object is gone, or goes with its namespace, or somebody else wrote first, or the move makes no sense here. */
+/**
+ * The object is gone, or goes with its namespace, or somebody else wrote first, or the move makes no sense here. Or the
+ * API server was too busy to answer: whether it made the move then does not matter, because facts follow from objects.
+ */
 function isExpected(error: unknown): boolean {
   const isRefused = isForbidden(error) || (error instanceof ApiError && error.status === 422);
-  return isNotFound(error) || isConflict(error) || isRefused;
+  return isNotFound(error) || isConflict(error) || isRefused || classifyFailure(error) === 'outage';
 }
 
 type Act = (family: Family, draw: Draw) => Promise<unknown>;

@@ -57,7 +57,7 @@ describe.each(INDEXES)(`SEED=${SEED}, world %i`, index => {
     world = await RestartWorld.start();
     const all = Array.from({length: FAMILIES}, (_, number) => index * FAMILIES + number);
     lives = all.filter(number => ONLY === undefined || number === ONLY).map(lifeOf);
-  }, 180_000);
+  });
   afterAll(() => world?.stop());
 
   test.each(Array.from({length: ROUNDS}, (_, round) => round))(
