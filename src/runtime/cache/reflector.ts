@@ -96,7 +96,12 @@ export class Reflector<T extends KubeObject> {
     this.#random = options.random ?? Math.random;
     this.#heardAt = options.clock.monotonic();
     this.#lostSince = this.#heardAt;
-    this.#metrics.staleness.push({resource: this.#name, seconds: () => this.silentMs() / 1000});
+    this.#metrics.caches.push({
+      resource: this.#name,
+      selector: options.labelSelector ?? '',
+      seconds: () => this.silentMs() / 1000,
+      version: () => this.store.reached,
+    });
     this.store = new Store<T>({
       onHandlerError: (err, key) =>
         this.#logger.error({err, key}, 'A subscriber or an index of the cache threw an error.'),

@@ -37,6 +37,21 @@ beforeEach(() => {
   store.subscribe(delta => told.push(tell(delta)));
 });
 
+test('it knows how far it has come: by lists, changes, and bookmarks, and not without its kind', () => {
+  const reached = (change: () => void) => {
+    change();
+    return store.reached;
+  };
+  expect(store.reached).toBeUndefined();
+  expect(reached(() => store.replace(mapOf(thing('x', '1')), '3'))).toBe(3);
+  expect(reached(() => store.upsert(thing('x', '4')))).toBe(4);
+  expect(reached(() => store.release(thing('x', '5')))).toBe(5);
+  expect(reached(() => store.remove(thing('x', '6')))).toBe(6);
+  expect(reached(() => store.advance('9'))).toBe(9);
+  expect(reached(() => store.advance('opaque'))).toBeUndefined();
+  expect(reached(() => store.markMissing())).toBeUndefined();
+});
+
 describe('what subscribers get', () => {
   test.each<{name: string; change: () => void; want: string[]}>([
     {name: 'an object added', change: () => store.upsert(thing('y', '5')), want: ['added y@5']},

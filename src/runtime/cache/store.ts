@@ -89,6 +89,12 @@ export class Store<T extends KubeObject> implements ReadonlyStore<T> {
     return this.#objects.size;
   }
 
+  /** The resourceVersion up to which it has everything; undefined before it is synced, or if that is no number. */
+  get reached(): number | undefined {
+    const version = Number(this.#resourceVersion);
+    return this.#state === 'synced' && Number.isSafeInteger(version) ? version : undefined;
+  }
+
   get(key: string): DeepReadonly<T> | undefined {
     return this.#objects.get(key);
   }

@@ -8,10 +8,20 @@ export interface KubeMetrics {
   readonly lists: Counter<'resource' | 'result'>;
   readonly watchEnds: Counter<'resource' | 'reason'>;
   readonly cacheObjects: Gauge<'resource'>;
-  /** Caches, and how many seconds each may be behind; read when metrics are collected. */
-  readonly staleness: {readonly resource: string; readonly seconds: () => number}[];
+  /** Read when metrics are collected. */
+  readonly caches: CacheReadings[];
   readonly leader: Gauge<'name'>;
   readonly events: Counter<'result'>;
+}
+
+interface CacheReadings {
+  readonly resource: string;
+  /** Of labels. Empty: all objects. */
+  readonly selector: string;
+  /** How many seconds it may be behind. */
+  readonly seconds: () => number;
+  /** The resourceVersion that it has reached; undefined if it has none, or if that is no number. */
+  readonly version: () => number | undefined;
 }
 
 /** One set per registry. The first call creates it. */
@@ -19,20 +29,30 @@ export const kubeMetrics = perRegistry(createKubeMetrics);
 
 function createKubeMetrics(registry: Registry): KubeMetrics {
   const {counter, gauge, histogram, readings} = metricsIn(registry);
-  const staleness: KubeMetrics['staleness'] = [];
+  const caches: KubeMetrics['caches'] = [];
   readings(
     'reflector_cache_stale_seconds',
     'For how long a cache has heard nothing and may be behind the server. Two minutes are normal.',
     ['resource'],
     () => {
-      const ofKind = Map.groupBy(staleness, ({resource}) => resource); // a kind may have several caches
-      return ofKind.entries().map(([resource, caches]) => {
-        return [{resource}, Math.max(...caches.map(({seconds}) => seconds()))] as const;
+      const ofKind = Map.groupBy(caches, ({resource}) => resource); // a kind may have several caches
+      return ofKind.entries().map(([resource, all]) => {
+        return [{resource}, Math.max(...all.map(({seconds}) => seconds()))] as const;
       });
     },
   );
+  readings(
+    'reflector_cache_resource_version',
+    'The resourceVersion of the last change or bookmark that a cache has taken.',
+    ['resource', 'selector'],
+    () =>
+      caches.flatMap(({resource, selector, version}) => {
+        const reached = version();
+        return reached === undefined ? [] : [[{resource, selector}, reached] as const];
+      }),
+  );
   return {
-    staleness,
+    caches,
     requests: counter(
       'rest_client_requests_total',
       'HTTP requests to the API server by status code ("<error>": no response), method, and host.',
