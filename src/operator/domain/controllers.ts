@@ -4,7 +4,6 @@ import type {Controller} from '../../runtime/controller/controller.ts';
 import type {Manager} from '../../runtime/controller/manager.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import {
-  backendProjectsOf,
   changesContent,
   domainKeysOf,
   hostKeysOf,
@@ -15,7 +14,7 @@ import {
 } from '../caches/changes.ts';
 import type {Base} from '../caches/context.ts';
 import {ANY_NAMESPACE, domainKeyOf, INDEX, type Stores} from '../caches/stores.ts';
-import type {ACMEIssuer} from '../kinds/kinds.ts';
+import {type ACMEIssuer, SERVICE} from '../kinds/kinds.ts';
 import type {DomainOperator, HostOperator} from './context.ts';
 import {reconcileDomain} from './reconcile.ts';
 import {mattersToRedirects, withRedirectsTo} from './redirects.ts';
@@ -39,12 +38,14 @@ export function addDomainController(manager: Pick<Manager, 'controller'>, operat
       ...[delta.object, delta.old].flatMap(claim => (claim ? [`${claim.spec.namespace}/${claim.metadata.name}`] : [])),
     ])
     .watch(stores.acmeIssuers, delta => (changesCaa(delta) ? [...stores.domains.list()].map(keyOf) : []))
-    .watch(stores.services, ({object, initial}) => (initial ? [] : domainsOfService(operator, keyOf(object))));
+    .watch(stores.services, delta =>
+      delta.initial ? [] : [...domainsOfService(operator, keyOf(delta.object)), ...routedTo(stores, delta)],
+    );
   for (const {store} of stores.routes) {
-    controller.watch(store, delta => [
-      ...withRedirectsTo(stores.domains, domainKeysOf(delta)), // a redirect waits for its target's route
-      ...(delta.type === 'added' ? [] : backendProjectsOf(delta).flatMap(key => domainsOfProject(operator, key))),
-    ]);
+    // A redirect waits for its target's route.
+    controller.watch(store, delta =>
+      withRedirectsTo(stores.domains, [...domainKeysOf(delta), ...routedTo(stores, delta)]),
+    );
   }
   watchCertificates(controller, operator, stores.domains, domainKeysOf);
   watchPlatform(controller, operator, stores.domains);
@@ -73,6 +74,14 @@ export function watchCertificates(
     .watch(stores.acmeIssuers, delta => (changesReadiness(delta) ? waiting(ANY_NAMESPACE) : []))
     .watch(stores.certificates, ownerKeysOf)
     .watch(stores.secrets, ownerKeysOf);
+}
+
+/** The Domains whose routes use the Service; none for an object of another kind. */
+function routedTo({routes}: Stores, {object}: Delta<KubeObject>): string[] {
+  if (object.kind !== SERVICE.kind) return [];
+  return routes.flatMap(({store}) =>
+    store.byIndex(INDEX.backend, keyOf(object)).flatMap(each => domainKeyOf(each) ?? []),
+  );
 }
 
 /** What CAA records must allow. */

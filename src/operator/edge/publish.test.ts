@@ -4,6 +4,7 @@
  */
 
 import {beforeEach, describe, expect, test} from 'vitest';
+import {ON_GATEWAY} from '../../../test/support/edge.ts';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {apiOf, memoryOperator, reconcileContext} from '../../../test/support/memory-operator.ts';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
@@ -14,7 +15,7 @@ import {type KubeObject, keyOf, type ResourceType} from '../../runtime/kube/obje
 import {KnownSince} from '../caches/known-since.ts';
 import {backendName, routeName} from '../kinds/derived-names.ts';
 import type {EdgeProvider, HostRoute} from '../kinds/edge-provider.ts';
-import {INGRESS, SERVICE} from '../kinds/kinds.ts';
+import {INGRESS, SERVICE, type Service} from '../kinds/kinds.ts';
 import type {EdgeContext} from './context.ts';
 import {gateway} from './gateway.ts';
 import {HTTP_ROUTE, type HttpRoute} from './gateway-kinds.ts';
@@ -102,13 +103,13 @@ function publish(host: string, port = 80, redirect?: HostRoute['redirect']) {
 }
 
 /** The route of a host whose Service had another port until now. Returns the name of the former Service. */
-function putFormerRoute(host: string): string {
+function putFormerRoute(host: string, at = edge): string {
   const name = routeName(NAMESPACE, host);
   const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: host, uid: host};
   const former = backendName(NAMESPACE, 'shop', {port: 8080});
   const backend = {name: former, project: 'shop', selector: {app: 'shop'}, port: {port: 8080}};
   const route = {namespace: NAMESPACE, name, host, tlsSecret: name, backend, owner};
-  for (const {intent} of edge.build(route)) put(withoutNulls(intent) as KubeObject);
+  for (const {intent} of at.build(route)) put(withoutNulls(intent) as KubeObject);
   return former;
 }
 
@@ -214,6 +215,22 @@ test('a redirect that has lost its Ingress for HTTPS is not published', async ()
   expect(published()).toEqual({kind: 'redirect', to});
   (ours(INGRESS) as Store<KubeObject>).remove(ingressOf(host) as KubeObject);
   expect(published()).toBeUndefined();
+});
+
+test.each([
+  {name: 'Traefik', on: edge},
+  {name: 'a Gateway', on: gateway(ON_GATEWAY, 'challenges.example.com')},
+])('on $name, a route whose Service is gone is not published; with another one that somebody named, it is', ({on}) => {
+  connect(on);
+  const host = 'a.example.com';
+  const published = () => publishedRoute(context, `${NAMESPACE}/${routeName(NAMESPACE, host)}`);
+  const former = putFormerRoute(host, on);
+  expect(published()).toEqual({kind: 'serve'});
+  const service = ours(SERVICE)?.get(`${NAMESPACE}/${former}`) as KubeObject;
+  (ours(SERVICE) as Store<KubeObject>).remove(service);
+  expect(published()).toBeUndefined();
+  (context.stores.services as Store<Service>).upsert(service as Service);
+  expect(published()).toEqual({kind: 'serve'});
 });
 
 test('an object that the operator has deleted itself is created again immediately', async () => {

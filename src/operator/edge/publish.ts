@@ -18,15 +18,19 @@ export function routeObjects(stores: Stores, routeKey: string): DeepReadonly<Kub
 
 /**
  * The route that a host's cached objects publish now; undefined if they publish nothing, or only a part without which
- * the host is not served. A partial change counts as a redirect, so that no other host redirects to one that may
- * redirect.
+ * the host is not served, or if they name a Service that is gone. A partial change counts as a redirect, so that no
+ * other host redirects to one that may redirect.
  */
 export function publishedRoute(
   {stores, edge}: Pick<EdgeOperator, 'stores' | 'edge'>,
   routeKey: string,
 ): PublishedRoute | undefined {
   const objects = routeObjects(stores, routeKey);
-  if (!edge.serves(routeKey.slice(routeKey.indexOf('/') + 1), objects)) return undefined;
+  const [namespace = '', name = ''] = routeKey.split('/');
+  const ours = storeOf(stores, SERVICE.kind).store;
+  const exists = (key: string) => ours.get(key) ?? stores.services.get(key); // somebody may have edited the route
+  const backends = objects.flatMap(object => edge.backends(object).map(service => `${namespace}/${service}`));
+  if (!edge.serves(name, objects) || !backends.every(exists)) return undefined;
   const to = objects.flatMap(({metadata}) => metadata.annotations?.[ANNOTATION.redirectTo] ?? [])[0];
   return to === undefined ? {kind: 'serve'} : {kind: 'redirect', to};
 }

@@ -147,10 +147,14 @@ export class DomainTenant {
     return this.get(kinds.INGRESS, routeName(this.namespace, host));
   }
 
+  /** The name of the Service that a host is routed to. */
+  backendName(host: string): string {
+    return this.ingress(host)?.spec.rules[0]?.http?.paths[0]?.backend.service.name ?? '';
+  }
+
   /** The Service that a host is routed to. */
   backend(host: string) {
-    const [path] = this.ingress(host)?.spec.rules[0]?.http?.paths ?? [];
-    return this.get(kinds.SERVICE, path?.backend.service.name ?? '')?.spec;
+    return this.get(kinds.SERVICE, this.backendName(host))?.spec;
   }
 
   certificate(host: string): kinds.Certificate | undefined {

@@ -128,10 +128,10 @@ test('without a Gateway that can be used, or if it refuses, hosts and Projects s
   await tenant.projectBecomes('shop', {Ready: 'Published'});
 });
 
-test.each([HTTP_ROUTE, LISTENER_SET])('a paused host that has lost its $kind is not Ready', async kind => {
+test.each([HTTP_ROUTE, LISTENER_SET, SERVICE])('a paused host that has lost its $kind is not Ready', async kind => {
   const {tenant, host} = await onBothEdges(`lost-${kind.plural}`);
   await pause(world, tenant, 'Project');
-  await tenant.delete(kind, routeName(tenant.namespace, host));
+  await tenant.delete(kind, kind === SERVICE ? tenant.backendName(host) : routeName(tenant.namespace, host));
   const {status} = await tenant.becomes(host, {state: 'Verified', Routed: 'Paused', Ready: 'Paused'});
   expect(findCondition(status?.conditions, 'Ready')?.status).toBe('False');
 });

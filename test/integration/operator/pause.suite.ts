@@ -2,7 +2,7 @@ import {expect, test} from 'vitest';
 import {findCondition} from '../../../src/api/conditions.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import {hasPause} from '../../../src/operator/kinds/account.ts';
-import {DOMAIN, INGRESS, NAMESPACE, PROJECT} from '../../../src/operator/kinds/kinds.ts';
+import {DOMAIN, INGRESS, NAMESPACE, PROJECT, SERVICE} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeObject} from '../../../src/runtime/kube/object.ts';
 import {until} from '../../cluster/wait.ts';
 import type {AuditEvent} from './audit.ts';
@@ -61,6 +61,18 @@ export function pauseSuite(world: () => OperatorWorld): void {
     await pause(world(), tenant, 'Project', null);
     await tenant.becomesLive(redirect);
     expect(tenant.ingress(redirect)).toBeDefined();
+  });
+
+  test('a paused host whose Service of ours is gone is not Ready until the pause ends', async () => {
+    const {tenant, host} = await newLiveTenant(world(), 'lost-backend');
+    await pause(world(), tenant, 'Project');
+    await tenant.delete(SERVICE, tenant.backendName(host));
+    const {status} = await tenant.becomes(host, {state: 'Verified', Routed: 'Paused', Ready: 'Paused'});
+    expect(findCondition(status?.conditions, 'Ready')?.status).toBe('False');
+
+    await pause(world(), tenant, 'Project', null);
+    await tenant.becomesLive(host);
+    expect(tenant.backend(host)).toBeDefined();
   });
 
   test.each(KINDS)('a paused %s holds back no withdrawal, even if its Domain is about to change', async kind => {
