@@ -1,7 +1,7 @@
 import {Hono} from 'hono';
 import {expect, test} from 'vitest';
 import type {Env} from './env.ts';
-import {fewAtATime, usersTakeTurns} from './guard.ts';
+import {fewAtATime, sameOrigin, usersTakeTurns} from './guard.ts';
 
 // attack: console-work
 test("a user's requests are answered a few at a time, whatever the sessions; others are not refused", async () => {
@@ -57,4 +57,46 @@ test('users take turns: one with many requests delays another by one of them', a
   await shown(10);
   for (const gate of opened) gate.resolve();
   expect((await Promise.all(all)).map(({status}) => status)).toEqual(Array.from({length: 10}, () => 200));
+});
+
+// attack: console-forms
+test.each<[number, string, string, Record<string, string>]>([
+  [200, 'GET', 'a browser without these headers', {}],
+  [200, 'GET', 'our own page', {'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty'}],
+  [
+    200,
+    'GET',
+    'the address bar',
+    {'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document'},
+  ],
+  [
+    200,
+    'GET',
+    'a link or a redirect of another site',
+    {'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document'},
+  ],
+  [
+    403,
+    'GET',
+    'a frame of another site',
+    {'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe'},
+  ],
+  [
+    403,
+    'GET',
+    'a script of a sibling',
+    {'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'empty'},
+  ],
+  [200, 'POST', 'our own page', {origin: 'https://console.example.com', 'sec-fetch-site': 'same-origin'}],
+  [200, 'POST', 'our own page in an old browser', {origin: 'https://console.example.com'}],
+  [403, 'POST', 'another origin', {origin: 'https://evil.example', 'sec-fetch-site': 'cross-site'}],
+  [403, 'POST', 'another origin in an old browser', {origin: 'https://evil.example'}],
+  [403, 'POST', 'no origin', {}],
+  [403, 'POST', 'a sandbox', {origin: 'null', 'sec-fetch-site': 'cross-site'}],
+  [403, 'POST', 'a sibling', {origin: 'https://console.example.com', 'sec-fetch-site': 'same-site'}],
+])('%i for %s from %s', async (status, method, _, headers) => {
+  const app = new Hono<Env>();
+  app.use(sameOrigin('https://console.example.com'));
+  app.all('/', context => context.text('a page'));
+  expect((await app.request('/', {method, headers})).status).toBe(status);
 });

@@ -40,12 +40,21 @@ export function securityHeaders(formTargets: readonly string[]): MiddlewareHandl
   };
 }
 
-/** A form comes from our own pages, or it is refused before anything is read. */
+/**
+ * A form comes from our own pages, or it is refused before anything is read. Another site may link to a page. It may not
+ * frame one, or load it with the user's cookie, which browsers also send from a sibling of the console's host.
+ */
 export function sameOrigin(url: string): MiddlewareHandler<Env> {
   return async (context, next) => {
-    if (context.req.method === 'GET' || context.req.method === 'HEAD') return await next();
-    const site = context.req.header('sec-fetch-site');
-    if (context.req.header('origin') === url && (site === undefined || site === 'same-origin')) return await next();
+    const header = (name: string) => context.req.header(name);
+    const site = header('sec-fetch-site');
+    const isOwn = site === undefined || site === 'same-origin';
+    if (context.req.method === 'GET' || context.req.method === 'HEAD') {
+      const isLink = header('sec-fetch-mode') === 'navigate' && header('sec-fetch-dest') === 'document';
+      if (isOwn || site === 'none' || isLink) return await next();
+      return context.html(messagePage('Not accepted', 'Another site has requested this page. Open it directly.'), 403);
+    }
+    if (header('origin') === url && isOwn) return await next();
     return context.html(
       messagePage('Not accepted', 'This form does not come from this site. Nothing was changed.'),
       403,
