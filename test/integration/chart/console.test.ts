@@ -1,9 +1,13 @@
 /** The console, as the chart installs it. */
 import {describe, expect, test} from 'vitest';
-import {objectsIn, podsIn, useChart} from './chart-world.ts';
+import {objectsIn, type PodTemplate, useChart} from './chart-world.ts';
 
 const world = useChart();
-const {template, expectAdmitted} = world;
+const {install, template, get, expectAdmitted} = world;
+interface Deployment {
+  readonly spec: {readonly template: PodTemplate};
+}
+
 const ON = [
   '--set',
   'console.enabled=true,console.host=console.example.com,console.oidc.issuer=https://id.example.net',
@@ -31,14 +35,12 @@ describe('the console', () => {
   });
 
   test('runs a pod that Pod Security "restricted" admits, without a token, and never two', async () => {
-    const objects = objectsIn(await template(...ON));
-    const deployment = objects.find(
-      ({kind, metadata}) => kind === 'Deployment' && metadata.name === 'nameplate-console',
-    );
-    expect(deployment?.spec).toMatchObject({replicas: 1, strategy: {type: 'Recreate'}});
-    const pod = podsIn(await template(...ON)).console;
+    await install(...ON);
+    const {spec} = await get<Deployment>('deployment', 'nameplate-console');
+    expect(spec).toMatchObject({replicas: 1, strategy: {type: 'Recreate'}});
+    const pod = spec.template;
     await expectAdmitted('console', pod);
-    expect(pod?.spec).toMatchObject({serviceAccountName: 'nameplate-console', automountServiceAccountToken: false});
+    expect(pod.spec).toMatchObject({serviceAccountName: 'nameplate-console', automountServiceAccountToken: false});
     expect(JSON.stringify(pod)).not.toContain('serviceAccountToken');
   });
 
