@@ -1,7 +1,9 @@
 /** A host to serve, as the caches show it at the start of a reconcile. */
 import {findCondition} from '../../api/conditions.ts';
+import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
-import {publishedRoute} from '../edge/publish.ts';
+import {INDEX} from '../caches/stores.ts';
+import {publishedRoute, routeObjects} from '../edge/publish.ts';
 import type {Account} from '../kinds/account.ts';
 import {routeKeyOf} from '../kinds/derived-names.ts';
 import type {PublishedRoute} from '../kinds/edge-provider.ts';
@@ -58,6 +60,23 @@ export function objectsOf(operator: HostOperator, key: string): HostObjects {
     secret: stores.secrets.get(routeKey),
     published: publishedRoute(operator, routeKey),
   };
+}
+
+/**
+ * The objects of a Domain's host: nothing that belongs to the default host of a Project, also a former one, although its
+ * names are the same.
+ */
+export function objectsOfDomain(operator: HostOperator, key: string): HostObjects {
+  const {stores} = operator;
+  const found = objectsOf(operator, key);
+  const isProjects = ({metadata}: DeepReadonly<KubeObject>) => metadata.labels?.[LABEL.project] !== undefined;
+  if (!isDefaultHost(operator, key) && !routeObjects(stores, routeKeyOf(key)).some(isProjects)) return found;
+  return {claim: found.claim, certificate: undefined, secret: undefined, published: undefined};
+}
+
+/** Of a Project in its namespace. A Domain for it is refused. */
+export function isDefaultHost({stores}: Pick<HostOperator, 'stores'>, key: string): boolean {
+  return stores.projects.byIndex(INDEX.defaultHost, key).length > 0;
 }
 
 type Reported = Pick<HostView, 'owner' | 'isDefault'>;

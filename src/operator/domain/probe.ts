@@ -4,7 +4,7 @@ import {PROBE_PATH} from '../kinds/edge-provider.ts';
 import {issuerOf} from '../kinds/issuers.ts';
 import {Probed, type StepResult} from './conditions.ts';
 import type {DomainOperator, HostOperator} from './context.ts';
-import {type HostView, lastReported, proofOf} from './host-view.ts';
+import {type HostView, isDefaultHost, lastReported, proofOf} from './host-view.ts';
 import type {PublishedHere, RouteResult} from './route.ts';
 import type {DomainView} from './view.ts';
 
@@ -17,7 +17,7 @@ export function probe(operator: DomainOperator, view: DomainView, routed: RouteR
   const {key, nowMs} = view;
   const last = lastReported(view, 'Probed');
   if (!prober.isOn || routed.publishes === undefined) {
-    prober.unwatch(key);
+    if (!isDefaultHost(operator, key)) prober.unwatch(key);
     if (!prober.isOn) return {condition: Probed.notProbed()};
     return {condition: view.published && last ? {...last, type: 'Probed'} : Probed.waiting()};
   }

@@ -14,12 +14,12 @@ import {reservedZone} from './accept.ts';
 import {type ClaimResult, releaseClaim} from './claim.ts';
 import {Routed, type StepResult} from './conditions.ts';
 import type {DomainContext} from './context.ts';
-import {type HostView, unacted} from './host-view.ts';
+import {type HostView, isDefaultHost, unacted} from './host-view.ts';
 
 /** For a Domain that is gone, even if it was deleted while the operator was down. Default hosts never had one. */
 export async function finalize(context: DomainContext, key: string): Promise<void> {
-  const {certificates, claims, projects} = context.stores;
-  if (projects.byIndex(INDEX.defaultHost, key).length > 0) return;
+  const {certificates, claims} = context.stores;
+  if (isDefaultHost(context, key)) return;
   const certificate = certificates.get(routeKeyOf(key));
   const slash = key.indexOf('/');
   const claim = claims.get(key.slice(slash + 1));

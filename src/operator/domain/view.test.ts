@@ -1,6 +1,11 @@
 import {describe, expect, test} from 'vitest';
-import {dnsCheck, domainView} from '../../../test/support/memory-operator.ts';
-import {requiredRecords} from './view.ts';
+import {ROUTE} from '../../../test/support/edge.ts';
+import {dnsCheck, domainView, memoryOperator} from '../../../test/support/memory-operator.ts';
+import {domain, project, tenantNamespace} from '../../../test/support/objects.ts';
+import {withoutNulls} from '../../runtime/apply/merge-patch.ts';
+import type {KubeObject} from '../../runtime/kube/object.ts';
+import {routeName} from '../kinds/derived-names.ts';
+import {requiredRecords, viewOf} from './view.ts';
 
 const TARGET = 'acct.edge.test';
 
@@ -72,4 +77,26 @@ test('before the first check, the registrable domain counts as the zone', () => 
 test('without a check, after a restart, the last records stay', () => {
   expect(records('shop.dev.example.com', undefined, ['CNAME', 'shop'])).toEqual(['CNAME shop']);
   expect(records('dev.example.com', undefined, ['ALIAS', '@'])).toEqual(['ALIAS @', 'TXT _nameplate']);
+});
+
+describe('a Domain for the default host of its Project, which is refused', () => {
+  const {operator, put} = memoryOperator();
+  const host = operator.names.defaultHost('shop', 'acme');
+  const name = routeName('acme', host);
+  const published = (label?: string) => {
+    const route = {...ROUTE, host, name, tlsSecret: name, ...(label !== undefined && {project: label})};
+    for (const {intent} of operator.edge.build(route)) {
+      const object = withoutNulls(intent) as KubeObject;
+      put({...object, metadata: {...object.metadata, resourceVersion: `of ${label}`}});
+    }
+    return viewOf(operator, domain('acme', host, 'shop') as never, false)?.published;
+  };
+  put(tenantNamespace('acme'));
+
+  test('does not take the route of that host for its own', () => {
+    expect(published()).toEqual({kind: 'serve'});
+    expect(published('shop')).toBeUndefined();
+    put(project('acme', 'shop', {}) as KubeObject);
+    expect(published()).toBeUndefined();
+  });
 });

@@ -9,7 +9,7 @@ import type {Certificate, Domain, DomainClaim, RequiredRecord} from '../kinds/ki
 import type {DesiredDomain} from '../kinds/project-hosts.ts';
 import {REVERIFY} from './conditions.ts';
 import type {DomainOperator} from './context.ts';
-import {type HostView, objectsOf} from './host-view.ts';
+import {type HostView, objectsOfDomain} from './host-view.ts';
 
 export interface DomainView extends HostView {
   readonly domain: DeepReadonly<Domain>;
@@ -39,7 +39,7 @@ export function viewOf(
   if (!namespaceObject) return undefined;
   const account = accountOf(namespaceObject, config);
   const key = keyOf(domain);
-  const objects = objectsOf(operator, key);
+  const objects = objectsOfDomain(operator, key);
   const {claim, certificate} = objects;
   const holder = holderOf(claim, account, namespace);
   if (claim && holder === 'another') operator.knownSince.of(claimId(claim)); // before the check that may move it
