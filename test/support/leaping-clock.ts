@@ -2,8 +2,9 @@
  * A clock that a test moves forward for one program: a day passes in a minute. Whoever sleeps on it wakes up when its
  * time has come. Timeouts of the network stay real.
  */
-import {rename, writeFile} from 'node:fs/promises';
+import {readFile, rename, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
+import {until} from '../cluster/wait.ts';
 import {bundleOperator} from './operator-process.ts';
 
 export interface LeapingClock {
@@ -21,6 +22,8 @@ export interface LeapingClock {
   stand(): Promise<void>;
   /** The wall clock continues from where it stands. */
   run(): Promise<void>;
+  /** Resolves once the program, of which only one process runs, has noticed, and whose time has come is awake. */
+  noticed(): Promise<void>;
 }
 
 interface Time {
@@ -33,7 +36,7 @@ interface Time {
 }
 
 export async function createLeapingClock(folder: string): Promise<LeapingClock> {
-  const [file, source] = [join(folder, 'time.json'), join(folder, 'clock.mjs')];
+  const [file, seen, source] = [join(folder, 'time.json'), join(folder, 'time.seen'), join(folder, 'clock.mjs')];
   let time: Time = {leapedMs: 0, aheadMs: 0};
   const now = () => time.standsAtMs ?? Date.now() + time.aheadMs;
   const set = async (next: Time) => {
@@ -42,7 +45,7 @@ export async function createLeapingClock(folder: string): Promise<LeapingClock> 
     await rename(`${file}.new`, file);
   };
   await set(time);
-  await writeFile(source, clockReading(file));
+  await writeFile(source, clockReading(file, seen));
   return {
     program: await bundleOperator(folder, source),
     get leapedMs() {
@@ -57,6 +60,11 @@ export async function createLeapingClock(folder: string): Promise<LeapingClock> 
     leapMonotonic: ms => set({...time, leapedMs: time.leapedMs + ms}),
     stand: () => set({...time, standsAtMs: now()}),
     run: () => set({leapedMs: time.leapedMs, aheadMs: now() - Date.now()}),
+    noticed: async () => {
+      await until('the program has noticed', async () => (await readFile(seen, 'utf8')) === JSON.stringify(time), {
+        intervalMs: LOOK_MS,
+      });
+    },
   };
 }
 
@@ -64,9 +72,9 @@ export async function createLeapingClock(folder: string): Promise<LeapingClock> 
 const LOOK_MS = 20;
 
 /** Takes the place of src/time/clock.ts. */
-function clockReading(file: string): string {
+function clockReading(file: string, seen: string): string {
   return `
-    import {readFileSync} from 'node:fs';
+    import {readFileSync, writeFileSync} from 'node:fs';
     const MAX_TIMER_MS = 2 ** 31 - 1;
     let text = '';
     let time;
@@ -78,6 +86,8 @@ function clockReading(file: string): string {
       if (text === last) return;
       time = JSON.parse(text);
       for (const set of [...sleepers]) set();
+      // After the timers that are due now: Node calls timers of the same length in the order in which they were set.
+      setTimeout(() => writeFileSync(${JSON.stringify(seen)}, text), 1);
     };
     look();
     setInterval(look, ${LOOK_MS}).unref();

@@ -69,11 +69,12 @@ export class History {
   }
 
   /**
-   * Waits until this history contains everything that exists in a namespace now. Each kind has its own watch, and one
-   * may lag behind another: a status can arrive before the route that it describes.
+   * Waits until this history contains everything that exists in a namespace now, by default in all of them. Each kind
+   * has its own watch, and one may lag behind another: a status can arrive before the route that it describes.
    */
-  async catchUp(namespace: string): Promise<void> {
-    await Promise.all([...this.#kinds.values()].map(kind => this.#catchUp(kind, namespace)));
+  async catchUp(namespace?: string, resources?: readonly ResourceType[]): Promise<void> {
+    const kinds = resources?.map(resource => this.#kind(resource)) ?? [...this.#kinds.values()];
+    await Promise.all(kinds.map(kind => this.#catchUp(kind, namespace)));
   }
 
   /** Calls `handler` with each version from now on. */
@@ -86,10 +87,10 @@ export class History {
     await Promise.all(this.#running);
   }
 
-  async #catchUp({resource, current, newest}: Kind, namespace: string): Promise<void> {
+  async #catchUp({resource, current, newest}: Kind, namespace: string | undefined): Promise<void> {
     const standing = new Map<string, number>();
     let listedAt = 0;
-    const within = resource.namespaced ? {namespace} : {};
+    const within = resource.namespaced && namespace !== undefined ? {namespace} : undefined;
     for await (const {items, resourceVersion} of this.#client.list(resource, {...within, metadataOnly: true})) {
       listedAt = Number(resourceVersion);
       for (const object of items) standing.set(keyOf(object), Number(object.metadata.resourceVersion));
@@ -99,7 +100,7 @@ export class History {
       if (this.#failure) return true; // the next read throws it
       const isGone = (object: KubeObject) => !standing.has(keyOf(object)) && isOlder(object);
       const mine = [...current.values()].filter(
-        ({metadata}) => !resource.namespaced || metadata.namespace === namespace,
+        ({metadata}) => within === undefined || metadata.namespace === within.namespace,
       );
       return !mine.some(isGone) && [...standing].every(([key, at]) => (newest.get(key) ?? 0) >= at);
     };

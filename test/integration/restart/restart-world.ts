@@ -7,23 +7,27 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {isDeepStrictEqual} from 'node:util';
 import type {Condition} from '../../../src/api/conditions.ts';
+import {LABEL} from '../../../src/api/names.ts';
 import {API_KEY, KEY_CLAIM} from '../../../src/apikey/apikey.ts';
 import {MIDDLEWARE} from '../../../src/operator/edge/traefik.ts';
 import {DerivedNames} from '../../../src/operator/kinds/derived-names.ts';
 import * as kinds from '../../../src/operator/kinds/kinds.ts';
-import {type KubeObject, keyOf, type ResourceType} from '../../../src/runtime/kube/object.ts';
+import {type KubeObject, keyOf, type ResourceType, resourceName} from '../../../src/runtime/kube/object.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
 import {until} from '../../cluster/wait.ts';
 import {OPERATOR_USER, RELEASE} from '../../support/install.ts';
 import {createLeapingClock, type LeapingClock} from '../../support/leaping-clock.ts';
 import {type CaWorld, ISSUER_NAME, startCaWorld} from '../certificate/ca-world.ts';
+import type {History, Version} from '../operator/history.ts';
 import {CA_IDENTITY, installIngressClass} from '../operator/operator-world.ts';
 import {type FaultProxy, startFaultProxy} from '../runtime/fault-proxy.ts';
+import {CANARY, Canary} from './canary.ts';
+import {dueIn} from './due.ts';
 import {untrue} from './facts.ts';
 import {type Family, FROZEN, FROZEN_KINDS} from './family.ts';
 
-/** Longer than anything takes between two writes that follow from one another without a timer. */
-const QUIET_MS = 3_000;
+/** The selector of the operator's caches of its own objects. */
+const OURS = `${LABEL.managedBy}=nameplate`;
 /** Metrics of the operator's work in progress. */
 const LOADS = ['workqueue_depth', 'controller_runtime_active_workers', 'nameplate_dns_verdicts_in_flight'];
 /** Longer than any pause of the operator, except those of hours and days. */
@@ -33,17 +37,26 @@ const LEAP_MS = 2_400_000;
  * which a Domain with a certificate is judged again in any case.
  */
 const MAX_LEAPS = 4;
+/** After so many leaps in a row that changed nothing, nothing is due: a wait may end in another one. */
+const IDLE_LEAPS = 2;
 
 /** What the operator and cert-manager write, without Leases and Events. */
 const FOLLOWED: readonly ResourceType[] = [
   ...[kinds.PROJECT, kinds.DOMAIN, kinds.DOMAIN_CLAIM, kinds.SERVICE, kinds.INGRESS, MIDDLEWARE],
   ...[kinds.CERTIFICATE, kinds.CERTIFICATE_REQUEST, kinds.SECRET, kinds.NAMESPACE, API_KEY, KEY_CLAIM],
 ];
+/** Kinds of the operator's caches. Whether it is ours decides to which one of a kind an object belongs. */
+const CACHED: readonly ResourceType[] = [...FOLLOWED, ...[kinds.ACME_ISSUER, kinds.INGRESS_CLASS]];
 /** Only their metadata is compared. */
 const THEIRS: readonly ResourceType[] = [kinds.NAMESPACE, kinds.SECRET];
 
 const ZONES = 20;
-const CHECKS = {soonSeconds: 1, pendingMaxSeconds: 60, steadySeconds: 1200};
+/** Who answers late on a busy machine is not silent. */
+const DNS = {
+  checks: {soonSeconds: 1, pendingMaxSeconds: 60, steadySeconds: 1200},
+  queryTimeoutMs: 30_000,
+  verdictTimeoutMs: 60_000,
+};
 const CONFIG = {
   plans: {
     free: {customDomains: false, maxDomains: 0, maxProjects: 1, maxApiKeys: 0},
@@ -85,29 +98,32 @@ export class RestartWorld {
   #change: Change = 'no change';
   readonly #clock: LeapingClock;
   readonly #folder: string;
-  #writtenAtMs = performance.now();
-  #lastWrite = '';
+  readonly #canary: Canary;
+  readonly #changes: Changes;
   #replicas = 0;
 
-  private constructor(folder: string, clock: LeapingClock, ca: CaWorld, names: DerivedNames, proxy: FaultProxy) {
+  private constructor(
+    folder: string,
+    clock: LeapingClock,
+    ca: CaWorld,
+    names: DerivedNames,
+    proxy: FaultProxy,
+    canary: Canary,
+  ) {
     this.proxy = proxy;
     this.#folder = folder;
     this.#clock = clock;
     this.ca = ca;
     this.names = names;
-    for (const kind of FOLLOWED) {
-      ca.history.subscribe(kind, ({type, key}) => {
-        this.#writtenAtMs = performance.now();
-        this.#lastWrite = `${kind.kind} ${key} ${type}`;
-      });
-    }
+    this.#canary = canary;
+    this.#changes = new Changes(ca.history, CACHED);
   }
 
   static async start(): Promise<RestartWorld> {
     const folder = await mkdtemp(join(tmpdir(), 'nameplate-restart-'));
     const clock = await createLeapingClock(folder);
     const ca = await startCaWorld({}, {program: [clock.program], atScale: true});
-    for (const kind of [API_KEY, KEY_CLAIM]) await ca.history.follow(kind);
+    for (const kind of [API_KEY, KEY_CLAIM, kinds.INGRESS_CLASS]) await ca.history.follow(kind);
     await freezeLabeled(ca);
     for (let zone = 0; zone < ZONES; zone++) await ca.dns.addZone(zoneOf(zone));
     await ca.dns.addZone(OTHER_BASE_DOMAIN);
@@ -121,7 +137,7 @@ export class RestartWorld {
     const {data} = secret as KubeObject & {data: Record<string, string>};
     const platform = {baseDomain: BASE_DOMAIN, targetDomain: TARGET_DOMAIN};
     const names = new DerivedNames(Buffer.from(data['platform.key'] ?? '', 'base64'), platform);
-    return new RestartWorld(folder, clock, ca, names, proxy);
+    return new RestartWorld(folder, clock, ca, names, proxy, await Canary.start(ca));
   }
 
   /** The configuration pauses everything. */
@@ -155,13 +171,13 @@ export class RestartWorld {
     this.proxy.seen.length = 0;
     const config = {...configOf(this.ca), ...CHANGES[change]?.(this.ca)};
     await this.ca.startSigner(`replica-${++this.#replicas}`, config, this.proxy.kubeconfig);
-    this.#writtenAtMs = performance.now();
   }
 
   /** Resolves once no work is due: time has leaped, and nothing changes what the objects say anymore. */
   async rest(families: readonly Family[]): Promise<void> {
     await this.quiet();
     await this.#clock.stand();
+    await this.#clock.noticed();
     await this.#settle(families, ms => this.#clock.leap(ms));
     await this.#settle(families, ms => this.#clock.leapMonotonic(ms));
   }
@@ -175,6 +191,7 @@ export class RestartWorld {
   /** Lets the wall clock run on from where it stands. */
   async resume(): Promise<void> {
     await this.#clock.run();
+    await this.#clock.noticed();
   }
 
   /**
@@ -187,30 +204,43 @@ export class RestartWorld {
   }
 
   async #settle(families: readonly Family[], leap: (ms: number) => Promise<void>): Promise<void> {
-    for (let leaps = 0; leaps < MAX_LEAPS; leaps++) {
+    for (let leaps = 0, idle = 0; leaps < MAX_LEAPS && idle < IDLE_LEAPS; leaps++) {
       const before = families.map(family => this.said(family));
       await this.#leap(leap);
       const after = families.map(family => this.said(family));
-      if (isDeepStrictEqual(before, after)) return;
+      idle = isDeepStrictEqual(before, after) ? idle + 1 : 0;
     }
   }
 
   async #leap(leap: (ms: number) => Promise<void>): Promise<void> {
     await leap(LEAP_MS);
-    this.#writtenAtMs = performance.now();
+    await this.#clock.noticed();
     await this.quiet();
   }
 
+  /**
+   * Resolves once nobody has anything to do until a timer of the operator rings: no object waits for others, cert-manager
+   * and all caches of the operator have seen every change, nothing is in progress, and nothing has changed meanwhile.
+   */
   async quiet(): Promise<void> {
-    let loads: readonly number[] = [];
-    const isQuiet = async () => {
-      if (performance.now() - this.#writtenAtMs < QUIET_MS) return false;
-      const operator = this.ca.operator();
-      loads = await Promise.all(LOADS.map(name => operator.metric(name)));
-      return loads.every(load => load === 0);
+    const {history} = this.ca;
+    let due: readonly string[] = [];
+    const isIdle = async () => {
+      const metrics = await this.ca.operator().metrics();
+      due = [...dueIn(history, FOLLOWED), ...dueInOperator(metrics, this.#changes)];
+      return due.length === 0;
     };
-    await until('nothing is written anymore', isQuiet, {timeoutMs: 600_000}).catch(cause => {
-      throw new Error(`${LOADS.join(', ')}: ${loads.join(', ')}; last write: ${this.#lastWrite}`, {cause});
+    const isQuiet = async () => {
+      if (!(await isIdle())) return false;
+      const {count} = this.#changes;
+      await this.#canary.renew();
+      await history.catchUp(undefined, CACHED);
+      if (!(await isIdle())) return false;
+      if (this.#changes.count > count) due = [this.#changes.last];
+      return due.length === 0;
+    };
+    await until('no work is due', isQuiet, {timeoutMs: 900_000}).catch(cause => {
+      throw new Error(`${due.length} are due: ${due.slice(0, 20).join('; ')}`, {cause});
     });
   }
 
@@ -231,13 +261,83 @@ export class RestartWorld {
   }
 }
 
+/** Of which cache a change is: of which kind, and of objects that are ours or not. */
+const cacheOf = (resource: string, isOurs: boolean) => `${resource} ${isOurs ? 'ours' : 'others'}`;
+
+/** What the test has seen of changes, without those of the canary. */
+class Changes {
+  count = 0;
+  last = '';
+  /** By cache, the resourceVersion of the last change. */
+  readonly newest = new Map<string, number>();
+  readonly #ours = new Set<string>();
+
+  constructor(history: History, followed: readonly ResourceType[]) {
+    for (const kind of followed) {
+      const resource = resourceName(kind);
+      for (const object of history.list<KubeObject>(kind)) this.#take(resource, keyOf(object), 'ADDED', object);
+      history.subscribe<KubeObject>(kind, ({type, key, object}) => {
+        if (key === CANARY || key.startsWith(`${CANARY}/`)) return;
+        this.#take(resource, key, type, object);
+        if (!FOLLOWED.includes(kind)) return;
+        this.count += 1;
+        this.last = `${kind.kind} ${key} ${type}`;
+      });
+    }
+  }
+
+  /** An object that is no longer ours is deleted from one cache, and added to the other. */
+  #take(resource: string, key: string, type: Version['type'], {metadata}: KubeObject): void {
+    const id = `${resource} ${key}`;
+    const isOurs = metadata.labels?.[LABEL.managedBy] === 'nameplate';
+    for (const ours of new Set([isOurs, this.#ours.has(id)])) {
+      const cache = cacheOf(resource, ours);
+      this.newest.set(cache, Math.max(this.newest.get(cache) ?? 0, Number(metadata.resourceVersion)));
+    }
+    if (isOurs && type !== 'DELETED') this.#ours.add(id);
+    else this.#ours.delete(id);
+  }
+}
+
+/** Until a timer rings. */
+function dueInOperator(metrics: string, {newest}: Changes): string[] {
+  const loads = LOADS.flatMap(name =>
+    samples(metrics, name).map(({labels, value}) => [`${name}{${labels}}`, value] as const),
+  );
+  const started = samples(metrics, 'controller_runtime_max_concurrent_reconciles').length;
+  const caches = samples(metrics, 'reflector_cache_resource_version').map(({labels, value}) => {
+    const [, resource = '', selector = ''] = /resource="([^"]*)",selector="([^"]*)"/.exec(labels) ?? [];
+    const of = selector === '' ? [true, false] : [selector === OURS];
+    return {resource, value, wanted: Math.max(...of.map(isOurs => newest.get(cacheOf(resource, isOurs)) ?? 0))};
+  });
+  const missing = CACHED.map(resourceName).filter(kind => !caches.some(({resource}) => resource === kind));
+  return [
+    ...loads.filter(([, value]) => value > 0).map(load => load.join(' ')),
+    ...(started < samples(metrics, 'workqueue_depth').length ? [`only ${started} controllers have started`] : []),
+    ...missing.map(resource => `there is no cache of ${resource}`),
+    ...caches
+      .filter(({value, wanted}) => value < wanted)
+      .map(({resource, value, wanted}) => `the cache of ${resource} is at ${value}, not at ${wanted}`),
+  ];
+}
+
+/** The exposition format of Prometheus: `name{label="value",…} number`. */
+function samples(metrics: string, name: string): {readonly labels: string; readonly value: number}[] {
+  return [...metrics.matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (.*)$`, 'gm'))].map(([, labels = '', value]) => ({
+    labels,
+    value: Number(value),
+  }));
+}
+
 function configOf(ca: CaWorld): Config {
-  return {...CONFIG, certificates: certificatesOf(ca), dns: {...(ca.config.dns as object), checks: CHECKS}};
+  return {...CONFIG, certificates: certificatesOf(ca), dns: {...(ca.config.dns as object), ...DNS}};
 }
 
 /** The Lease of cert-manager, whose clock does not leap, would seem to be old. */
 function certificatesOf(ca: CaWorld, issuer?: string): object {
-  return {...ca.certificatesBy(issuer), certManagerLease: {name: ''}};
+  const {approval} = ca.config.certificates as {approval: object};
+  const exempting = {...approval, exemptNamespaces: [CANARY]};
+  return {...ca.certificatesBy(issuer), approval: exempting, certManagerLease: {name: ''}};
 }
 
 function zoneOf(number: number): string {
