@@ -37,6 +37,38 @@ test('a key that was removed is not taken, and one key may be in two groups', ()
   expect(queue.takeFirst()).toBeUndefined();
 });
 
+test('it is what a list of lists would be, whatever happens in which order', () => {
+  let seed = 1;
+  const random = (below: number) => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed % below;
+  };
+  /** The groups in order, each with its keys. */
+  let groups: {readonly name: string; keys: string[]}[] = [];
+  const emptied = () => groups.filter(({keys}) => keys.length > 0);
+  for (let step = 0; step < 20_000; step++) {
+    const [name, key] = [`g${random(5)}`, `k${random(4)}`];
+    const group = groups.find(each => each.name === name);
+    const action = random(4);
+    if (action < 2 && !group?.keys.includes(key)) {
+      queue.add(name, key, step + 1);
+      if (group) group.keys.push(key);
+      else groups.push({name, keys: [key]});
+    } else if (action === 2) {
+      expect(queue.remove(name, key) !== undefined).toBe(group?.keys.includes(key) ?? false);
+      if (group) group.keys = group.keys.filter(each => each !== key);
+      groups = emptied();
+    } else if (action === 3) {
+      const mayTake = random(2) === 0 ? undefined : (each: string) => each !== name;
+      const next = groups.find(each => mayTake?.(each.name) ?? true);
+      expect(queue.takeFirst(mayTake)?.[0]).toBe(next?.keys.shift());
+      if (next) groups = [...groups.filter(each => each !== next), next];
+      groups = emptied();
+    }
+    expect(queue.size).toBe(groups.reduce((sum, {keys}) => sum + keys.length, 0));
+  }
+});
+
 test('one alone gets half, or with another factor more, and several leave something to the next', () => {
   const shareOf = (total: number, used: number, times?: number) => {
     let own = 0;

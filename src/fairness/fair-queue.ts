@@ -23,8 +23,8 @@ class Fifo<V> {
     this.#waiting.delete(key);
   }
 
-  takeFirst(mayTake?: (key: string) => boolean): [string, V] | undefined {
-    const first = mayTake ? this.#waiting.entries().find(([key]) => mayTake(key)) : this.#first();
+  takeFirst(): [string, V] | undefined {
+    const first = this.#first();
     if (first) this.#waiting.delete(first[0]);
     return first;
   }
@@ -48,13 +48,29 @@ export function isFairShare(own: number, left: number, times = 1): boolean {
   return own <= times * left;
 }
 
+/** A group that has keys, in the ring of groups. */
+class Group<V> {
+  readonly name: string;
+  readonly keys = new Fifo<V>();
+  next: Group<V> = this;
+  previous: Group<V> = this;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
 /**
  * Keys with values, in groups that take turns: a thousand keys of one group delay a key of another group by one turn.
  * Within a group, the key that was added first is taken first.
+ *
+ * The groups are a ring. In the order of a Map, a turn would mean to remove a group and add it again, and V8 allocates
+ * the tables that this takes in the old generation.
  */
 export class FairQueue<V extends {}> {
-  /** The groups that have keys. The first one is next. */
-  readonly #groups = new Fifo<Fifo<V>>();
+  readonly #groups = new Map<string, Group<V>>();
+  /** The next group. The one before it is the last. */
+  #first: Group<V> | undefined;
   #size = 0;
 
   get size(): number {
@@ -63,32 +79,28 @@ export class FairQueue<V extends {}> {
 
   /** The number of keys in the group. */
   sizeOf(group: string): number {
-    return this.#groups.get(group)?.size ?? 0;
+    return this.#groups.get(group)?.keys.size ?? 0;
   }
 
   has(group: string, key: string): boolean {
-    return this.#groups.get(group)?.get(key) !== undefined;
+    return this.#groups.get(group)?.keys.get(key) !== undefined;
   }
 
   /** The queue must not have the key yet. */
   add(group: string, key: string, value: V): void {
-    let keys = this.#groups.get(group);
-    if (!keys) {
-      keys = new Fifo();
-      this.#groups.add(group, keys);
-    }
+    const {keys} = this.#groups.get(group) ?? this.#append(group);
     keys.add(key, value);
     this.#size += 1;
   }
 
   /** Returns the key's value, or undefined if the queue does not have the key. */
   remove(group: string, key: string): V | undefined {
-    const keys = this.#groups.get(group);
-    const value = keys?.get(key);
-    if (!keys || value === undefined) return undefined;
-    keys.remove(key);
+    const found = this.#groups.get(group);
+    const value = found?.keys.get(key);
+    if (!found || value === undefined) return undefined;
+    found.keys.remove(key);
     this.#size -= 1;
-    if (keys.size === 0) this.#groups.remove(group);
+    if (found.keys.size === 0) this.#drop(found);
     return value;
   }
 
@@ -97,11 +109,52 @@ export class FairQueue<V extends {}> {
    * is skipped and keeps its place; the search then takes longer the more groups there are.
    */
   takeFirst(mayTake?: (group: string) => boolean): [string, V] | undefined {
-    const [group, keys] = this.#groups.takeFirst(mayTake) ?? [];
-    const first = keys?.takeFirst();
-    if (group === undefined || !keys || !first) return undefined;
+    const group = this.#next(mayTake);
+    const taken = group?.keys.takeFirst();
+    if (!group || !taken) return undefined;
     this.#size -= 1;
-    if (keys.size > 0) this.#groups.add(group, keys);
-    return first;
+    if (group.keys.size === 0) this.#drop(group);
+    else if (group === this.#first) this.#first = group.next;
+    else {
+      this.#unlink(group);
+      this.#link(group);
+    }
+    return taken;
+  }
+
+  #next(mayTake?: (group: string) => boolean): Group<V> | undefined {
+    if (!mayTake) return this.#first;
+    for (let group = this.#first; group; group = group.next === this.#first ? undefined : group.next) {
+      if (mayTake(group.name)) return group;
+    }
+    return undefined;
+  }
+
+  #append(name: string): Group<V> {
+    const group = new Group<V>(name);
+    this.#groups.set(name, group);
+    this.#link(group);
+    return group;
+  }
+
+  #drop(group: Group<V>): void {
+    this.#groups.delete(group.name);
+    this.#unlink(group);
+  }
+
+  /** As the last. */
+  #link(group: Group<V>): void {
+    this.#first ??= group;
+    const next = this.#first;
+    group.next = next;
+    group.previous = next === group ? group : next.previous;
+    group.previous.next = group;
+    next.previous = group;
+  }
+
+  #unlink(group: Group<V>): void {
+    group.previous.next = group.next;
+    group.next.previous = group.previous;
+    if (this.#first === group) this.#first = group.next === group ? undefined : group.next;
   }
 }

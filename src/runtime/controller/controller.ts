@@ -96,9 +96,31 @@ interface Source {
 }
 
 interface Run {
+  readonly key: string;
   readonly startedAt: number;
   /** Aborts it. */
   readonly controller: AbortController;
+}
+
+/** A class, because V8 puts a getter of an object literal into the old generation, a new one for each object. */
+class Context implements ReconcileContext {
+  readonly signal: AbortSignal;
+  readonly client: KubeClient;
+  readonly keepsFailing: boolean;
+  readonly #bindings: {readonly controller: string; readonly key: string};
+  readonly #logger: Logger;
+
+  constructor(given: Omit<ReconcileContext, 'logger'>, logger: Logger, controller: string, key: string) {
+    this.signal = given.signal;
+    this.client = given.client;
+    this.keepsFailing = given.keepsFailing;
+    this.#logger = logger;
+    this.#bindings = {controller, key};
+  }
+
+  get logger(): Logger {
+    return this.#logger.child(this.#bindings); // Most reconciles log nothing.
+  }
 }
 
 /** The loop: takes a key, reconciles it, and requeues it as the outcome says. */
@@ -112,8 +134,11 @@ export class ReconcileLoop implements Controller {
   readonly #ownWrites: OwnWrites;
   readonly #sources: Source[] = [];
   readonly #failing: FailingKeys;
-  /** Keys that are being reconciled. */
-  readonly #running = new Map<string, Run>();
+  /**
+   * The reconciles in progress, at most one for each worker. Not a Map: it would allocate a table in the old generation
+   * again and again, because keys come and go.
+   */
+  readonly #running: Run[] = [];
   /**
    * Rings no later than the deadline of the oldest run. One timer for each run would mean setting and clearing thousands
    * after the program starts.
@@ -136,7 +161,7 @@ export class ReconcileLoop implements Controller {
     const secondsSince = (ms: number) => (environment.clock.monotonic() - ms) / 1000;
     this.#metrics.loads.set(options.name, () => ({
       depth: this.#queue.depth,
-      runningSeconds: [...this.#running.values()].map(({startedAt}) => secondsSince(startedAt)),
+      runningSeconds: this.#running.map(({startedAt}) => secondsSince(startedAt)),
     }));
     this.#queue = new WorkQueue(environment.clock, {
       added: () => this.#metrics.adds.inc(label),
@@ -176,8 +201,7 @@ export class ReconcileLoop implements Controller {
   /** A key whose reconcile has taken twice its deadline, so it will never end. */
   stuck(): string | undefined {
     const limit = this.#environment.clock.monotonic() - 2 * this.#timeoutMs;
-    for (const [key, {startedAt}] of this.#running) if (startedAt < limit) return key;
-    return undefined;
+    return this.#running.find(({startedAt}) => startedAt < limit)?.key;
   }
 
   /** Reconciles until `stop` aborts and the running reconciles have ended. `abandon` aborts those. Call once. */
@@ -232,13 +256,13 @@ export class ReconcileLoop implements Controller {
   async #work(abandon: AbortSignal): Promise<void> {
     let yieldedAt = performance.now();
     for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
-      const run = {startedAt: this.#environment.clock.monotonic(), controller: new AbortController()};
-      this.#running.set(key, run);
+      const run = {key, startedAt: this.#environment.clock.monotonic(), controller: new AbortController()};
+      this.#running.push(run);
       this.#overdue.set(run.startedAt + this.#timeoutMs);
       if (abandon.aborted) run.controller.abort(abandon.reason);
       this.#metrics.cpu.begin(this.name);
       const outcome = await this.#reconcile(key, run.controller.signal);
-      this.#running.delete(key);
+      this.#running.splice(this.#running.indexOf(run), 1);
       this.#metrics.cpu.end(this.name);
       const seconds = (this.#environment.clock.monotonic() - run.startedAt) / 1000;
       this.#metrics.reconcileSeconds.observe({controller: this.name}, seconds);
@@ -257,14 +281,12 @@ export class ReconcileLoop implements Controller {
     const {client, logger} = this.#environment;
     try {
       if (this.#ownWrites.has(key)) await this.#ownWrites.visible(key, VISIBLE_TIMEOUT_MS, signal);
-      return await this.#options.reconcile(key, {
+      const given = {
         signal,
-        get logger() {
-          return logger.child({controller: name, key}); // Most reconciles log nothing.
-        },
         client: client.recording(write => this.#ownWrites.record(key, write)),
         keepsFailing: this.#failing.keepsFailing(key),
-      });
+      };
+      return await this.#options.reconcile(key, new Context(given, logger, name, key));
     } catch (error) {
       if (error instanceof RequeueError) return after(error.ms);
       // These types mean a mistake in the program. All other errors come from what we call.
@@ -277,7 +299,7 @@ export class ReconcileLoop implements Controller {
 
   #abortOverdue(): void {
     const now = this.#environment.clock.monotonic();
-    for (const {startedAt, controller} of this.#running.values()) {
+    for (const {startedAt, controller} of this.#running) {
       const dueAt = startedAt + this.#timeoutMs;
       if (dueAt <= now) controller.abort(new DeadlineError(this.#timeoutMs));
       else this.#overdue.set(dueAt);
@@ -285,7 +307,7 @@ export class ReconcileLoop implements Controller {
   }
 
   #abortAll(reason: unknown): void {
-    for (const {controller} of this.#running.values()) controller.abort(reason);
+    for (const {controller} of this.#running) controller.abort(reason);
   }
 
   #settle(key: string, outcome: Outcome): void {

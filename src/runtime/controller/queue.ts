@@ -14,6 +14,12 @@ interface AddOptions {
   readonly lowPriority?: boolean;
 }
 
+interface Working {
+  readonly key: string;
+  /** The options if the key was added again meanwhile. */
+  again: AddOptions | undefined;
+}
+
 interface Delayed {
   readonly key: string;
   /** The earliest time that the key was given. */
@@ -35,8 +41,8 @@ export class WorkQueue {
   /** Waiting keys, each with the time since it has waited. No key is in both. */
   readonly #high = new FairQueue<number>();
   readonly #low = new FairQueue<number>();
-  /** Keys that workers have, with the options if they were added again meanwhile. */
-  readonly #working = new Map<string, AddOptions | undefined>();
+  /** What workers have: few keys. Not a Map, for the reason given at the reconciles in progress. */
+  readonly #working: Working[] = [];
   /** Workers waiting for a key. While there are any, no key waits. */
   readonly #takers: ((key: string | undefined) => void)[] = [];
   readonly #delayed = new DueHeap<Delayed>();
@@ -57,9 +63,9 @@ export class WorkQueue {
 
   add(key: string, options: AddOptions = {}): void {
     if (this.#closed) return;
-    if (this.#working.has(key)) {
-      const again = this.#working.get(key);
-      this.#working.set(key, {lowPriority: (again?.lowPriority ?? true) && (options.lowPriority ?? false)});
+    const working = this.#working.find(each => each.key === key);
+    if (working) {
+      working.again = {lowPriority: (working.again?.lowPriority ?? true) && (options.lowPriority ?? false)};
       return;
     }
     const taker = this.#takers.shift();
@@ -104,8 +110,8 @@ export class WorkQueue {
 
   /** The worker no longer has the key. */
   done(key: string): void {
-    const again = this.#working.get(key);
-    this.#working.delete(key);
+    const at = this.#working.findIndex(each => each.key === key);
+    const [{again} = {}] = at < 0 ? [] : this.#working.splice(at, 1);
     if (again) this.add(key, again);
   }
 
@@ -117,7 +123,7 @@ export class WorkQueue {
   }
 
   #handOver(key: string, waitedMs: number): void {
-    this.#working.set(key, undefined);
+    this.#working.push({key, again: undefined});
     this.#observer.waited(waitedMs);
   }
 
