@@ -27,9 +27,11 @@ import {median, quantile, ratios} from '../statistics.ts';
 import {Peer} from './peer.ts';
 import {nowMs, type Report} from './peers/samples.ts';
 import {shippedFlags} from './shipped-flags.ts';
+import {textOf} from './text.ts';
 
 const OBJECTS = Number(process.argv[2] ?? 10_000);
 const ROUNDS = Number(process.argv[3] ?? 7);
+const PAYLOAD_BYTES = 500;
 /** Writes of single objects, one after another, to measure the delay between a write and its reconcile. */
 const SINGLE_WRITES = 5_000;
 /** Objects changed at once, as fast as the API server accepts it. */
@@ -107,7 +109,10 @@ async function fill(namespace: string): Promise<void> {
   // Kubernetes adds one ConfigMap to each namespace.
   await until('the namespace is ready', () => client.get(CONFIG_MAP, {namespace, name: 'kube-root-ca.crt'}));
   await inParallel(OBJECTS - 1, index =>
-    client.create(CONFIG_MAP, configMap(namespace, `object-${index}`, {payload: 'x'.repeat(500), sent: ''})),
+    client.create(
+      CONFIG_MAP,
+      configMap(namespace, `object-${index}`, {payload: textOf(index + 1, PAYLOAD_BYTES), sent: ''}),
+    ),
   );
 }
 
