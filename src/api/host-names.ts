@@ -5,6 +5,11 @@
 const WILDCARD = '*.';
 const NAMED = 'wc--any.';
 
+/** The name below which the wildcard is, or the host itself: what a CA asks about before it issues for either. */
+export function withoutWildcard(host: string): string {
+  return host.startsWith(WILDCARD) ? host.slice(WILDCARD.length) : host;
+}
+
 export function objectNameOf(host: string): string {
   return host.startsWith(WILDCARD) ? NAMED + host.slice(WILDCARD.length) : host;
 }

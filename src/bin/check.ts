@@ -3,11 +3,13 @@
 import {parseArgs} from 'node:util';
 import {pino} from 'pino';
 import {Registry} from 'prom-client';
+import {withoutWildcard} from '../api/host-names.ts';
 import {
   createDns,
   type Dns,
   type DnsConfig,
   defaultDnsConfig,
+  isWildcard,
   type ProofQuestion,
   parseHost,
   type Verdict,
@@ -21,6 +23,7 @@ Queries the name servers of HOST, checks whether it is set up for TARGET, and sa
 
   --target TARGET     the target that HOST must point to (kubectl describe domain HOST shows it)
   --txt VALUE         the value of the TXT record _nameplate.HOST, for a host that has only addresses
+  --challenge NAME    the name to which _acme-challenge.HOST must be delegated; the proof of a wildcard
   --issuer CA         the CA as named in CAA records, such as letsencrypt.org; may be repeated
   --mode MODE         auto (default), authoritative, or recursive
   --resolver ADDRESS  a recursive resolver, as IP or IP:PORT; may be repeated
@@ -54,6 +57,7 @@ function parseCommand(argv: readonly string[]): Command | 'help' {
     options: {
       target: {type: 'string'},
       txt: {type: 'string'},
+      challenge: {type: 'string'},
       'reported-caa': {type: 'string'},
       mode: {type: 'string', default: 'auto'},
       issuer: many,
@@ -81,29 +85,41 @@ function parseCommand(argv: readonly string[]): Command | 'help' {
   };
   const dns = createDns(config, {logger: pino({level: 'silent'}), registry: new Registry(), clock: systemClock});
   const {json, 'reported-caa': reportedCaa} = values;
-  const question = questionOf(text, values.target, values.txt, values.issuer);
+  const question = questionOf(text, values);
   return {question, reportedCaa: values.issuer.length > 0 ? undefined : reportedCaa, dns, json};
 }
 
-function questionOf(
-  text: string,
-  target: string | undefined,
-  txt: string | undefined,
-  issuers: string[],
-): ProofQuestion {
-  const host = parseHost(text);
-  if (!host.ok) throw new Error(host.problem);
+interface QuestionOptions {
+  readonly target?: string | undefined;
+  readonly txt?: string | undefined;
+  readonly challenge?: string | undefined;
+  readonly issuer: readonly string[];
+}
+
+function questionOf(text: string, {target, txt, challenge, issuer}: QuestionOptions): ProofQuestion {
+  const parsed = parseHost(text);
+  if (!parsed.ok) throw new Error(parsed.problem);
+  const {host} = parsed;
   if (target === undefined) throw new Error('--target is required');
-  const parsed = parseHost(target);
-  if (!parsed.ok) throw new Error(`--target: ${parsed.problem}`);
+  if (isWildcard(host) && challenge === undefined) throw new Error('--challenge is required for a wildcard');
   return {
-    host: host.host,
-    target: parsed.host,
-    txtName: `_nameplate.${host.host}`,
+    host,
+    target: nameOf('--target', target),
+    txtName: `_nameplate.${host}`,
     txtValue: txt ?? '',
     apexProof: txt === undefined ? 'address' : 'txt',
-    caaIdentities: issuers,
+    ...(challenge !== undefined && {
+      challenge: {name: `_acme-challenge.${withoutWildcard(host)}`, target: nameOf('--challenge', challenge)},
+    }),
+    caaIdentities: issuer,
   };
+}
+
+function nameOf(option: string, text: string): string {
+  const parsed = parseHost(text);
+  if (!parsed.ok) throw new Error(`${option}: ${parsed.problem}`);
+  if (isWildcard(parsed.host)) throw new Error(`${option}: a wildcard is no name of a host`);
+  return parsed.host;
 }
 
 function exitCode({reason, verified, caa}: Verdict, reportedCaa: string | undefined): number {

@@ -159,10 +159,12 @@ async function check(context: CommandContext, host: string, rest: readonly strin
   const found = recordsOf([domain]);
   const target = found.find(({type}) => type !== 'TXT')?.value;
   const txt = found.find(({type}) => type === 'TXT')?.value;
+  const challenge = found.find(({name}) => name.startsWith('_acme-challenge.'))?.value;
   const caa = findCondition(domain.status?.conditions, 'CAAAllowed');
   const known = [
     ...(target ? [`--target=${target}`] : []),
     ...(txt ? [`--txt=${txt}`] : []),
+    ...(challenge ? [`--challenge=${challenge}`] : []),
     ...(caa?.status === 'False' ? [`--reported-caa=${caa.message}`] : []),
   ];
   return await start('check', [host, ...known, ...(context.isJson ? ['--json'] : []), ...rest]);

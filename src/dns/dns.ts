@@ -27,7 +27,7 @@ import {createTransport, type Reply} from './wire/transport.ts';
 
 // biome-ignore lint/performance/noBarrelFile: all that the rest of src imports, except for the reader of packets.
 export {type DnsConfig, defaultDnsConfig} from './config.ts';
-export {formLabel, isApex, parseHost, registrableDomain} from './names/hosts.ts';
+export {formLabel, isApex, isWildcard, parseHost, registrableDomain} from './names/hosts.ts';
 export type {DnsReason, ProofQuestion, Verdict} from './verdict/verdict.ts';
 export {parseEndpoint, rangesOf} from './wire/addresses.ts';
 export {addressType, canonicalAddress} from './wire/codec.ts';

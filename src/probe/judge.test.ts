@@ -49,6 +49,20 @@ test.each<{case: string; question: ProbeQuestion; answer: VisitResult; reason: P
     answer: answered(certificate({names: ['*.example.com']})),
     reason: 'Answering',
   },
+  // attack: wildcard-over-host
+  {
+    case: 'a wildcard that covers the host, which has a certificate of its own',
+    question: {...serving, isNamed: true},
+    answer: answered(certificate({names: ['*.example.com']})),
+    reason: 'WrongCertificate',
+    says: 'a certificate for *.example.com',
+  },
+  {
+    case: 'a certificate that names the host and others, of which one must name it',
+    question: {...serving, isNamed: true},
+    answer: answered(certificate({names: ['aaa.example.com', HOST]})),
+    reason: 'Answering',
+  },
   {
     case: 'a wildcard for another level',
     question: serving,

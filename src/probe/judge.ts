@@ -4,6 +4,8 @@ import type {Response, ServedCertificate, VisitResult} from './visit.ts';
 /** The answer that the edge must give for one host. */
 export interface ProbeQuestion {
   readonly host: string;
+  /** The certificate must name the host itself: one for a wildcard above it would show that another route serves it. */
+  readonly isNamed?: boolean;
   /** The issuer signs each certificate with its own key. Otherwise, a self-signed one is not from the issuer. */
   readonly allowsSelfSigned?: boolean;
   readonly redirect?: {readonly to: string; readonly status: number};
@@ -82,11 +84,11 @@ function pathOf(location: string | undefined, host: string): string | undefined 
 
 /** The fault for which every browser rejects the certificate. */
 function faultOf(
-  {host, allowsSelfSigned = false}: ProbeQuestion,
+  {host, isNamed = false, allowsSelfSigned = false}: ProbeQuestion,
   {names, notBeforeMs, notAfterMs, untrusted}: ServedCertificate,
   nowMs: number,
 ): string | undefined {
-  if (!names.some(name => covers(name, host))) return '';
+  if (!names.some(name => (isNamed ? name === host : covers(name, host)))) return '';
   if (nowMs >= notAfterMs) return ', which has expired';
   if (nowMs < notBeforeMs - CLOCK_TOLERANCE_MS) return ', which is not valid yet';
   return untrusted === SELF_SIGNED && !allowsSelfSigned ? ', which is self-signed' : undefined;

@@ -5,7 +5,7 @@
  */
 export interface DomainSpec {
   /**
-   * The host name in lower case, without scheme, port, or trailing dot. Internationalized names must be in A-label form (xn--…). Must equal metadata.name.
+   * The host name in lower case, without scheme, port, or trailing dot. Internationalized names must be in A-label form (xn--…). Must equal metadata.name. A wildcard, such as *.example.com, serves each name one label below a name that no Domain has; in its metadata.name, wc--any replaces the asterisk.
    */
   host: string;
   /**

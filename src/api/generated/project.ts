@@ -26,7 +26,7 @@ export interface ProjectSpec {
      */
     primary?: string;
     /**
-     * Additional hosts that serve the project.
+     * Additional hosts that serve the project. A wildcard, such as *.example.com, serves each name one label below a name that no Domain has.
      */
     aliases?: string[];
     /**

@@ -6,6 +6,7 @@
  */
 import {Hono} from 'hono';
 import {type SSEStreamingApi, streamSSE} from 'hono/streaming';
+import {hostNamed} from '../../api/host-names.ts';
 import {DOMAIN, type Domain, PROJECT, type Project} from '../../operator/kinds/kinds.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import type {UserSession} from '../access/sessions.ts';
@@ -171,8 +172,7 @@ async function follow(
 }
 
 function eventOf(name: string, domain: Domain | undefined, page: Page): HostEvent {
-  // The name of a Domain is its host.
-  if (!domain) return {id: hostId(name), card: '', row: ''};
+  if (!domain) return {id: hostId(hostNamed(name)), card: '', row: ''};
   const advice = adviceFor(domain);
   return {
     id: hostId(advice.host),

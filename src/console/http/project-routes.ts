@@ -99,7 +99,7 @@ function placeOf(context: RequestContext): Place | undefined {
 
 /** Of a Domain that exists, so nothing that the parser of typed hosts would change. */
 function hostIn(text: string | undefined): string | undefined {
-  return text !== undefined && /^(?!\.)[a-z0-9.-]{1,253}(?<!\.)$/.test(text) ? text : undefined;
+  return text !== undefined && /^(?:\*\.)?(?!\.)[a-z0-9.-]{1,253}(?<!\.)$/.test(text) ? text : undefined;
 }
 
 function done(context: RequestContext, place: Place, did: string, about: string) {

@@ -2,7 +2,7 @@
  * Changes of the hosts of a Project, as JSON patches that apply only to the hosts that were read. Pure: the API server
  * decides what is valid.
  */
-import {isApex} from '../../dns/dns.ts';
+import {isApex, isWildcard} from '../../dns/dns.ts';
 import type {Project} from '../../operator/kinds/kinds.ts';
 import {listedHosts} from '../../operator/kinds/project-hosts.ts';
 import type {PatchOperation} from '../../runtime/kube/calls.ts';
@@ -33,7 +33,7 @@ export function twinOf(host: string): string | undefined {
   return isApex(apex) ? apex : undefined;
 }
 
-/** The first host that serves the Project is its primary; others are aliases. */
+/** The first host that serves the Project is its primary; others, and wildcards, are aliases. */
 export function addHost(project: DeepReadonly<Project>, {host, redirectTo, withTwin}: Addition): Edit {
   const hosts = project.spec.domains ?? {};
   const twin = withTwin ? twinOf(host) : undefined;
@@ -43,10 +43,11 @@ export function addHost(project: DeepReadonly<Project>, {host, redirectTo, withT
     ...(twin === undefined || isListed ? [] : [{from: twin, to: redirectTo ?? host}]),
   ];
   const serves = redirectTo === undefined;
+  const isPrimary = hosts.primary === undefined && !isWildcard(host);
   return editOf(project, {
     ...hosts,
-    ...(serves && hosts.primary === undefined && {primary: host}),
-    ...(serves && hosts.primary !== undefined && {aliases: [...(hosts.aliases ?? []), host]}),
+    ...(serves && isPrimary && {primary: host}),
+    ...(serves && !isPrimary && {aliases: [...(hosts.aliases ?? []), host]}),
     ...(redirects.length > 0 && {redirects: [...(hosts.redirects ?? []), ...redirects]}),
   });
 }

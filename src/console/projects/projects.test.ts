@@ -26,6 +26,7 @@ describe('adding a host', () => {
       {host: 'c.example.com', ...alone},
       {primary: 'a.example.com', aliases: ['b.example.com', 'c.example.com']},
     ],
+    ['a wildcard is an alias', undefined, {host: '*.example.com', ...alone}, {aliases: ['*.example.com']}],
     [
       'a redirect to the primary follows the primary',
       {primary: 'a.example.com'},
@@ -153,10 +154,11 @@ test.each([
   [' https://Shop.Example.com/path?x=1 ', 'shop.example.com'],
   ['shop.example.com.', 'shop.example.com'],
   ['bücher.example.com', 'xn--bcher-kva.example.com'],
+  ['*.Example.com', '*.example.com'],
 ])('%j is typed for %s', (typed, host) => {
   expect(hostTyped(typed)).toEqual({ok: true, host});
 });
 
-test.each(['', 'localhost', '*.example.com', 'a b.example.com', 'user@example.com'])('%j is no host', typed => {
+test.each(['', 'localhost', '*.co.uk', 'a b.example.com', 'user@example.com'])('%j is no host', typed => {
   expect(hostTyped(typed)).toMatchObject({ok: false, problem: expect.any(String)});
 });

@@ -1,6 +1,7 @@
 /** What a user may see and do, always asked with the user's own rights. */
 
 import {timestamp} from '../../api/conditions.ts';
+import {objectNameOf} from '../../api/host-names.ts';
 import {ANNOTATION, API_VERSION} from '../../api/names.ts';
 import {DOMAIN, type Domain, NAMESPACE, PROJECT, type Project} from '../../operator/kinds/kinds.ts';
 import type {KubeClient} from '../../runtime/kube/client.ts';
@@ -136,7 +137,7 @@ export async function requestCheck(
   signal: AbortSignal,
 ) {
   const annotations = {[ANNOTATION.verifyRequestedAt]: timestamp(nowMs)};
-  await client.patch(DOMAIN, {namespace, name: host}, {metadata: {annotations}}, {signal});
+  await client.patch(DOMAIN, {namespace, name: objectNameOf(host)}, {metadata: {annotations}}, {signal});
 }
 
 export interface NamespaceProjects {

@@ -16,6 +16,9 @@ describe('parseHost takes', () => {
     // The owner of a private suffix has registered it.
     ['github.io', 'github.io'],
     ['s3.amazonaws.com', 's3.amazonaws.com'],
+    ['*.Example.com.', '*.example.com'],
+    ['*.me.github.io', '*.me.github.io'],
+    ['*.b.c.d.e.f.g.h.example.com', '*.b.c.d.e.f.g.h.example.com'],
   ])('%s', (given, host) => expect(parseHost(given)).toEqual({ok: true, host}));
 });
 
@@ -33,7 +36,21 @@ describe('parseHost refuses', () => {
     ['https://', 'such as shop.example.com'],
     ['192.0.2.1:8080', '192.0.2.1 is an IP address'],
     ['[2001:db8::1]:443', '2001:db8::1 is an IP address'],
-    ['*.example.com', 'wildcards'],
+    ['*.', 'the label * has a *'],
+    ['*', 'the label * has a *'],
+    ['*example.com', 'has a *'],
+    ['*.*.example.com', 'only the first'],
+    ['shop.*.example.com', 'the label * has a *'],
+    ['*.example', 'has no dot'],
+    ['*.co.uk', 'is a public suffix'],
+    ['*.blogspot.com', 'names of different owners are below blogspot.com'],
+    ['*.kawasaki.jp', 'is a public suffix'],
+    ['*.compute.amazonaws.com', 'names of different owners are below compute.amazonaws.com'],
+    ['*.a.ck', 'is a public suffix'],
+    ['*.192.0.2.1', 'IP address'],
+    ['*.bücher.example.com', 'write xn--bcher-kva.example.com'],
+    ['*.b.c.d.e.f.g.h.i.example.com', 'has 11 labels'],
+    [`*.${Array.from({length: 4}, () => 'a'.repeat(56)).join('.')}.example.com`, 'longer than 237'],
     ['bücher.example.com', 'write xn--bcher-kva.example.com'],
     ['a..b.com', 'two dots in a row, or a dot at its start): write a.b.com'],
     ['.example.com', 'write example.com'],

@@ -3,7 +3,10 @@ import {domainToASCII, domainToUnicode} from 'node:url';
 import {parse} from 'tldts';
 
 declare const hostBrand: unique symbol;
-/** A host that may become a custom domain: lower-case A-labels (LDH), no trailing dot, below a public suffix. */
+/**
+ * A host that may become a custom domain: lower-case A-labels (LDH), no trailing dot, below a public suffix; or `*.` and
+ * such a host.
+ */
 export type Host = string & {readonly [hostBrand]: true};
 
 type ParsedHost = {readonly ok: true; readonly host: Host} | {readonly ok: false; readonly problem: string};
@@ -41,7 +44,7 @@ function problemOfHost(host: string): string | undefined {
     return `${address} is an IP address: a certificate and a CNAME record need a domain name, such as shop.example.com`;
   }
   if (/^[a-z][a-z0-9+.-]*:\/\//.test(host) || /[/:?#@]/.test(host)) return problemOfUrl(host);
-  if (host.startsWith('*.')) return 'wildcards are not supported: list each host separately';
+  if (isWildcard(host)) return problemOfWildcard(host.slice(2));
   if (host.length > MAX_HOST) return `the host is longer than ${MAX_HOST} characters: use a shorter name`;
   const labels = host.split(DOT);
   if (labels.includes('')) return problemOfDots(labels);
@@ -51,10 +54,34 @@ function problemOfHost(host: string): string | undefined {
   }
   const ascii = labels.map(asciiOf).join('.');
   if (ascii !== host) return problemOfHost(ascii) ?? adviceForUnicode(ascii);
-  if (labels.length > MAX_LABELS) {
-    return `the host has ${labels.length} labels, and certificate authorities issue for at most ${MAX_LABELS}: use a shorter name`;
-  }
+  if (labels.length > MAX_LABELS) return problemOfCount(labels.length);
   return problemOfSuffix(host);
+}
+
+/** Room for the name of its ACME challenge, `_acme-challenge.` and the base. */
+const MAX_WILDCARD_BASE = MAX_HOST - '_acme-challenge.'.length;
+
+/**
+ * `base`: the name below which the wildcard is. Below a public suffix are names of many owners; so they are where each
+ * name is a public suffix. Further up, only the names of the owner of the base are one label deep.
+ */
+function problemOfWildcard(base: string): string | undefined {
+  if (base.includes('*'))
+    return 'a wildcard stands for one label, and only the first: write a name such as *.example.com';
+  const problem = problemOfHost(base);
+  if (problem !== undefined) return problem;
+  if (isPublicSuffix(base) || isPublicSuffix(`any.${base}`)) {
+    return `names of different owners are below ${base}, so nobody can have all of them: list each host separately`;
+  }
+  const labels = base.split('.').length + 1;
+  if (labels > MAX_LABELS) return problemOfCount(labels);
+  return base.length > MAX_WILDCARD_BASE
+    ? `${base} is longer than ${MAX_WILDCARD_BASE} characters: use a shorter name`
+    : undefined;
+}
+
+function problemOfCount(labels: number): string {
+  return `the host has ${labels} labels, and certificate authorities issue for at most ${MAX_LABELS}: use a shorter name`;
 }
 
 /** Also those dots that an input method for Chinese or Japanese writes (UTS 46). */

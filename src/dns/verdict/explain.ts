@@ -256,7 +256,7 @@ function challengeMissing(given: Case): string {
   const found = (given.evidence.challenge?.answers ?? []).flatMap(targetsIn).map(name => `${quoteName(name)}.`);
   return (
     `${host} points to ${target}, but only the delegated ACME challenge proves a wildcard: ${challenge?.name} has ` +
-    `${found.length > 0 ? `the CNAME ${listed(found)}` : 'no CNAME record'}. Create ${wantedChallenge(given)}.`
+    `${found.length > 0 ? `the CNAME ${listed(found)}` : 'no CNAME record.'} Create ${wantedChallenge(given)}.`
   );
 }
 

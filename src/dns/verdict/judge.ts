@@ -178,9 +178,11 @@ function verified(given: Case, proof: NonNullable<Verdict['proof']>): Fold {
 }
 
 function negative(given: Case, reason: DnsReason, message: string): Fold {
-  const undecided: Classification['kind'][] = ['proved', 'unknown', 'unsettled'];
-  // Right addresses are a yes, unless it is the TXT record that is missing.
-  if (reason !== 'ProofMissing') undecided.push('addresses');
+  const undecided: Classification['kind'][] = ['unknown', 'unsettled'];
+  // A right record is a yes, unless it is a second one that is missing: the TXT record, or the proof of a wildcard.
+  const isSecond = reason === 'ProofMissing';
+  if (!isSecond) undecided.push('addresses');
+  if (!isSecond || !isWildcard(given.question.host)) undecided.push('proved');
   const unanimous = given.classifications.every(
     each => !undecided.includes(each.kind) && missedBehind(each).length === 0,
   );

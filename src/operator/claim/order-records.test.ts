@@ -1,6 +1,10 @@
 import {describe, expect, test} from 'vitest';
+import {memoryOperator} from '../../../test/support/memory-operator.ts';
 import {timestamp} from '../../api/conditions.ts';
 import type {DomainClaimSpec} from '../../api/generated/domainclaim.ts';
+import {API_VERSION} from '../../api/names.ts';
+import {atOnce} from '../../runtime/controller/turns.ts';
+import type {KubeObject} from '../../runtime/kube/object.ts';
 import type {CertificateRequest, DomainClaim} from '../kinds/kinds.ts';
 import {
   abandoned,
@@ -16,11 +20,13 @@ import {
   notReplaced,
   placed,
   placedOrder,
+  placedOrders,
   refusedForNow,
   replaceable,
   retryDueMs,
   withoutDelay,
 } from './order-records.ts';
+import type {CaLimits} from './order-windows.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const HOUR = 3_600_000;
@@ -288,4 +294,18 @@ test('a failure that a clock that is ahead recorded counts for no limit', () => 
   expect(
     minutesUntil({failures: [...ago(-500, -400, -300, -200), ...ago(0)], limits: {...LIMITS, ordersPerHost: 2}}),
   ).toBeLessThanOrEqual(81);
+});
+
+test('the orders of a wildcard count for it, not for the name of its claim', () => {
+  const {operator, put} = memoryOperator();
+  const spec = admitted(HELD, ADMISSION);
+  put({
+    apiVersion: API_VERSION,
+    kind: 'DomainClaim',
+    metadata: {name: 'wc--any.example.com', uid: 'u'},
+    spec,
+  } as KubeObject);
+  const limits = {windowSeconds: 3600, domainWindowSeconds: 3600, hostWindowSeconds: 3600} as CaLimits;
+  const placedNow = atOnce(placedOrders(operator, 'ca', limits, NOW));
+  expect(placedNow).toMatchObject([{host: '*.example.com', domain: 'example.com', account: 'acme'}]);
 });

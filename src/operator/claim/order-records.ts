@@ -6,6 +6,7 @@
 
 import {dayOf, timestamp} from '../../api/conditions.ts';
 import type {DomainClaimSpec} from '../../api/generated/domainclaim.ts';
+import {hostNamed} from '../../api/host-names.ts';
 import {registrableDomain} from '../../dns/dns.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Base} from '../caches/context.ts';
@@ -219,7 +220,9 @@ export function* placedOrders(
 ): Generator<void, PlacedOrder[]> {
   const placed: PlacedOrder[][] = [];
   for (const {metadata, spec} of new Set(countingDays(limits, nowMs).flatMap(day => claimsOf(stores, day)))) {
-    placed.push(ordersOf(metadata.name, spec.account, spec.orders ?? []).filter(order => order.issuer === issuer));
+    placed.push(
+      ordersOf(hostNamed(metadata.name), spec.account, spec.orders ?? []).filter(order => order.issuer === issuer),
+    );
     yield;
   }
   return placed.flat();

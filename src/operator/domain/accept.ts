@@ -1,6 +1,7 @@
 /** Decides whether this Domain may start at all. The checks come in the order in which a person would fix them. */
+import {withoutWildcard} from '../../api/host-names.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import {parseHost} from '../../dns/dns.ts';
+import {isWildcard, parseHost} from '../../dns/dns.ts';
 import {identify} from '../../runtime/apply/corrections.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';
 import type {Base} from '../caches/context.ts';
@@ -22,6 +23,8 @@ export function accept(operator: AcceptOperator, view: DomainView): DomainCondit
   if (!parsed.ok) return Accepted.invalidHost(parsed.problem);
   const zone = reservedZone(host, operator);
   if (zone) return Accepted.reservedHost(host, zone);
+  const problem = isWildcard(host) ? wildcardProblem(operator, view) : undefined;
+  if (problem !== undefined) return Accepted.wildcardUnsupported(problem);
   // A held host stays up through a downgrade or an outage: these checks are only for new hosts.
   const isNew = holder !== 'us';
   const beyond = isNew ? refuseByPlan(operator, view) : undefined;
@@ -61,14 +64,28 @@ function outdated(operator: AcceptOperator, view: DomainView): DomainCondition |
   return Accepted.outdated(change.to, isContested, isInForce);
 }
 
-/** The platform's own zones, everything below them, and their parents. */
+/**
+ * The platform's own zones, everything below them, and their parents. A wildcard may not be above a reserved host
+ * either, which it would cover.
+ */
 export function reservedZone(host: string, {config}: Pick<Base, 'config'>): string | undefined {
   const {baseDomain, targetDomain, acmeDomain, reservedHosts} = config.platform;
   const own = [baseDomain, targetDomain, ...(acmeDomain === '' ? [] : [acmeDomain])];
+  const all = [...own, ...reservedHosts];
+  const name = withoutWildcard(host);
   return (
-    [...own, ...reservedHosts].find(zone => host === zone || host.endsWith(`.${zone}`)) ??
-    own.find(zone => zone.endsWith(`.${host}`))
+    all.find(zone => name === zone || name.endsWith(`.${zone}`)) ??
+    (isWildcard(host) ? all : own).find(zone => zone.endsWith(`.${name}`))
   );
+}
+
+/** Also of one that is held: an edge that cannot keep it from other hosts must not get its route. */
+function wildcardProblem({edge, config, stores}: AcceptOperator, {domain}: DomainView): string | undefined {
+  if (domain.spec.redirect) return 'A wildcard cannot redirect. Remove spec.redirect, or list each host separately.';
+  if (config.platform.acmeDomain === '') {
+    return 'The platform has no name server for ACME challenges, without which no certificate authority issues for a wildcard. List each host separately, or ask the platform team to set up config.platform.acmeDomain.';
+  }
+  return edge.unsupportedWildcard(stores.platform);
 }
 
 /** Another Project that lists the host and takes precedence over the one of a manually created Domain. */

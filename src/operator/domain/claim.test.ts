@@ -1,6 +1,7 @@
 import {expect, test} from 'vitest';
 import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {apiOf, dnsCheck, domainView, memoryOperator} from '../../../test/support/memory-operator.ts';
+import {objectNameOf} from '../../api/host-names.ts';
 import {API_VERSION} from '../../api/names.ts';
 import type {Verdict} from '../../dns/dns.ts';
 import type {Certificate, DomainClaim} from '../kinds/kinds.ts';
@@ -11,15 +12,20 @@ const HOST = 'shop.example.com';
 const KNOWN_SINCE = 1000;
 
 /** The condition of a Domain whose account is verified while another account holds the host. */
-async function claimOf(verdict: Partial<Verdict>, startedAt = KNOWN_SINCE + 1, namespace = 'theirs'): Promise<string> {
+async function claimOf(
+  verdict: Partial<Verdict>,
+  startedAt = KNOWN_SINCE + 1,
+  namespace = 'theirs',
+  host = HOST,
+): Promise<string> {
   const {operator} = memoryOperator({clock: new ManualClock(KNOWN_SINCE)});
   const context = {...operator, ...apiOf({replace: async (_: unknown, claim: object) => claim})};
   const claim: DomainClaim = {
-    ...{apiVersion: API_VERSION, kind: 'DomainClaim', metadata: {name: HOST, uid: 'u'}},
+    ...{apiVersion: API_VERSION, kind: 'DomainClaim', metadata: {name: objectNameOf(host), uid: 'u'}},
     spec: {account: 'them', namespace, since: '2026-11-24T12:00:00Z'},
   };
   const check = dnsCheck({verified: true, agreed: true, proof: 'cname', ...verdict}, {startedAt});
-  const view = domainView({host: HOST, namespace: 'ours', holder: 'another', claim, check});
+  const view = domainView({host, namespace: 'ours', holder: 'another', claim, check});
   const proof = {condition: DnsVerified.yes('right'), mayStart: verdict.verified ?? true};
   const {condition} = await claimHost(context, view, proof);
   return `${condition.reason}: ${condition.message}`;
@@ -35,6 +41,13 @@ test('a delegated challenge moves the host, unless the TXT record of its holder 
   const {operator} = memoryOperator({clock: new ManualClock(0)});
   const token = operator.names.proofToken('them', HOST);
   expect(await claimOf({proof: 'challenge', txtValues: ['other', token]})).toContain(`delete the TXT record`);
+});
+
+test('a wildcard moves with its delegated challenge, of which there is one, once all name servers agree', async () => {
+  const move = (verdict: Partial<Verdict>) => claimOf(verdict, undefined, undefined, '*.example.com');
+  expect(await move({proof: 'challenge'})).toMatch(/^Claimed: /);
+  expect(await move({proof: 'challenge', agreed: false})).toMatch(/^HeldByAnotherAccount: /);
+  expect(await move({verified: false})).toMatch(/^HeldByAnotherAccount: /);
 });
 
 test('a name server that does not answer is named, with what to do, and the record is not asked for again', async () => {

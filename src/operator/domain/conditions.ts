@@ -4,6 +4,7 @@
  * and src/probe/judge.ts.
  */
 import {conditionBuilders, counted, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
+import {objectNameOf} from '../../api/host-names.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
 import type {DnsReason} from '../../dns/dns.ts';
 import {shellWord} from '../../operations/untrusted-text.ts';
@@ -72,6 +73,7 @@ export const Accepted = {
     accepted('False', 'InvalidHost', `This cannot be a custom domain: ${problem}. Remove it and add the correct host.`),
   reservedHost: (host: string, zone: string) =>
     accepted('False', 'ReservedHost', `${host} is reserved by the platform (${zone}). Use your own domain.`),
+  wildcardUnsupported: (problem: string) => accepted('False', 'WildcardUnsupported', problem),
   projectNotFound: (namespace: string, project: string) => {
     const message = `There is no Project ${project} in namespace ${namespace}. Create it, or correct spec.projectRef.name. Nameplate will then continue automatically.`;
     return accepted('False', 'ProjectNotFound', message);
@@ -150,7 +152,7 @@ export const Claimed = {
     return claimed('False', 'HeldByAnotherAccount', message);
   },
   heldBySibling: (host: string, namespace: string) => {
-    const message = `Namespace ${namespace} of your account holds ${host}. Remove the Domain there (kubectl delete domain -n ${namespace} ${host}). Nameplate will then move the host here.`;
+    const message = `Namespace ${namespace} of your account holds ${host}. Remove the Domain there (kubectl delete domain -n ${namespace} ${objectNameOf(host)}). Nameplate will then move the host here.`;
     return claimed('False', 'HeldByAnotherAccount', message);
   },
   refused: (message: string, holds: boolean) =>
@@ -178,7 +180,7 @@ export const CaaAllowed = {
 
 /** Requests a DNS check, and a new attempt. */
 export const REVERIFY = (host: string) =>
-  `kubectl annotate --overwrite domain ${IN_NAMESPACE} ${host} ${ANNOTATION.verifyRequestedAt}="$(date +%s)"`;
+  `kubectl annotate --overwrite domain ${IN_NAMESPACE} ${objectNameOf(host)} ${ANNOTATION.verifyRequestedAt}="$(date +%s)"`;
 
 export const CertificateReady = {
   waiting: (on: string) => certificateReady('Unknown', 'Waiting', `Waiting for ${on} before requesting a certificate.`),

@@ -3,7 +3,7 @@ import {ManualClock} from '../../../test/support/manual-clock.ts';
 import {domainView, memoryOperator} from '../../../test/support/memory-operator.ts';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
 import type {Condition} from '../../api/conditions.ts';
-import type {ProbeReason, ProbeVerdict} from '../../probe/judge.ts';
+import type {ProbeQuestion, ProbeReason, ProbeVerdict} from '../../probe/judge.ts';
 import type {Prober} from '../../probe/prober.ts';
 import type {CheckResult} from '../../schedule/scheduler.ts';
 import {Routed} from './conditions.ts';
@@ -100,4 +100,26 @@ test('while the route is not what the Domain wants, nothing is probed, and the l
 test('a host in good order is probed at the steady pace', () => {
   expect(result({}).watched).toEqual(['steady']);
   expect(result({check: answering}).watched).toEqual(['steady']);
+});
+
+// attack: wildcard-over-host
+test.each([
+  {
+    what: 'a host, by a certificate of its own',
+    host: 'shop.example.com',
+    want: {host: 'shop.example.com', isNamed: true},
+  },
+  {
+    what: 'a wildcard, at a name that no other route can have',
+    host: '*.example.com',
+    want: {host: 'wc--any.example.com'},
+  },
+  {what: 'a default host, by any certificate', host: 'shop.apps.test', isDefault: true, want: {host: 'shop.apps.test'}},
+])('$what', ({host, isDefault = false, want}) => {
+  const questions: ProbeQuestion[] = [];
+  const {operator} = memoryOperator({config, clock: new ManualClock(NOW)});
+  const prober: Prober = {...operator.prober, isOn: true, watch: (_, {question}) => void questions.push(question)};
+  const view = domainView({host, isDefault, published: {kind: 'serve'}, nowMs: NOW});
+  probe({...operator, prober}, view, {condition: Routed.serving('shop', ''), publishes: {}});
+  expect(questions).toEqual([{allowsSelfSigned: true, ...want}]);
 });

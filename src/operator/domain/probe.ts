@@ -1,5 +1,7 @@
 /** Whether the edge answers for the host, from the verdicts that the prober keeps; never waits for the edge. */
 
+import {objectNameOf} from '../../api/host-names.ts';
+import {isWildcard} from '../../dns/dns.ts';
 import {PROBE_PATH} from '../kinds/edge-provider.ts';
 import {issuerOf} from '../kinds/issuers.ts';
 import {Probed, type StepResult} from './conditions.ts';
@@ -49,13 +51,14 @@ export function isAnswered(operator: HostOperator, view: HostView): boolean {
 }
 
 function watch(operator: HostOperator, view: HostView, {redirect}: PublishedHere, urgency: 'pending' | 'steady'): void {
-  const {key, host, account, owner} = view;
+  const {key, host, account, owner, isDefault} = view;
   const proof = redirect ? undefined : proofOf(operator, view);
   operator.prober.watch(key, {
     account: account.id,
     uid: owner.metadata.uid ?? key,
     question: {
-      host,
+      host: objectNameOf(host), // of a wildcard: a name below it that no other route can have
+      ...(!isDefault && !isWildcard(host) && {isNamed: true}),
       ...(allowsSelfSigned(operator, view) && {allowsSelfSigned: true}),
       ...(redirect && {redirect}),
       ...(proof !== undefined && {route: {path: PROBE_PATH, location: `${PROBE_PATH}/${proof}`}}),

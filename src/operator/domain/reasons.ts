@@ -10,6 +10,7 @@ export const DOMAIN_REASONS = {
     'Accepted',
     'InvalidHost',
     'ReservedHost',
+    'WildcardUnsupported',
     'ProjectNotFound',
     'HostInOtherProject',
     'PlanRequired',
@@ -103,6 +104,7 @@ export const STALLED_AT_ONCE: ReadonlySet<string> = new Set<string>([
   ...([
     'InvalidHost',
     'ReservedHost',
+    'WildcardUnsupported',
     'HostInOtherProject',
     'PlanRequired',
     'PlanLimitReached',

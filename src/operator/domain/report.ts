@@ -51,6 +51,9 @@ export interface Decided {
   readonly probed: StepResult;
 }
 
+/** Of hosts for which no record would help. */
+const WITHOUT_RECORDS: ReadonlySet<string> = new Set(['InvalidHost', 'ReservedHost', 'WildcardUnsupported']);
+
 export class Reporter {
   /** When a status was last written, by key, on the monotonic clock; forgotten with the Domain. */
   readonly #writtenAtMs = new Map<string, number>();
@@ -161,7 +164,7 @@ function statusOf(
   const settled = previous?.filter(
     ({type, observedGeneration}) => !isProgressType(type) || observedGeneration === generation,
   );
-  const showRecords = accepted.reason !== 'InvalidHost' && accepted.reason !== 'ReservedHost';
+  const showRecords = !WITHOUT_RECORDS.has(accepted.reason);
   const observed = check ? check.verdict.observed.map(record => ({...record})) : domain.status?.dns?.observed;
   const {nextAttemptAtMs} = issued;
   const {notAfter, renewalTime} = knownDates(view);

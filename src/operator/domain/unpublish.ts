@@ -1,6 +1,6 @@
 /** The end of a Domain: first the route, then the certificate, then the claim. The Secret is kept for a while. */
 import {objectNameOf} from '../../api/host-names.ts';
-import {parseHost, registrableDomain} from '../../dns/dns.ts';
+import {isWildcard, parseHost, registrableDomain} from '../../dns/dns.ts';
 import {classifyFailure, TransportError} from '../../runtime/kube/errors.ts';
 import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {BehindError, deleteJudged, isGone, readFresh} from '../caches/fresh.ts';
@@ -160,7 +160,7 @@ function isHarmful(
     const claim = context.stores.claims.get(objectNameOf(name))?.spec;
     if (name === host || (claim && claim.releasedAt === undefined))
       return name === host || claim?.account === account.id;
-    const isPlain = parseHost(name).ok && registrableDomain(name) === domain;
+    const isPlain = parseHost(name).ok && !isWildcard(name) && registrableDomain(name) === domain;
     const isBelow = isDefault && name.endsWith(`.${host}`);
     return isPlain && (isBelow || reservedZone(name, context) === undefined);
   };

@@ -5,7 +5,7 @@ import {domain, project, tenantNamespace} from '../../../test/support/objects.ts
 import {withoutNulls} from '../../runtime/apply/merge-patch.ts';
 import type {KubeObject} from '../../runtime/kube/object.ts';
 import {routeName} from '../kinds/derived-names.ts';
-import {requiredRecords, viewOf} from './view.ts';
+import {type DomainView, requiredRecords, viewOf} from './view.ts';
 
 const TARGET = 'acct.edge.test';
 
@@ -67,6 +67,23 @@ test('the delegated challenge replaces the TXT record', () => {
     {type: 'TXT', name: question.txtName, value: question.txtValue},
     {type: 'CNAME', name: challenge.name, label: '_acme-challenge', value: challenge.target, insteadOf: 'TXT'},
   ]);
+});
+
+test('a wildcard has the record of its traffic, and the delegated challenge of the name below which it is', () => {
+  const challenge = {name: '_acme-challenge.shop.example.com', target: 'own.acme.test'};
+  const of = (more: Partial<DomainView>) => {
+    const host = '*.shop.example.com';
+    const {question} = domainView({host});
+    const view = domainView({host, ...more, question: {...question, target: TARGET, challenge}});
+    return requiredRecords(view).map(({type, label, value}) => `${type} ${label} ${value}`);
+  };
+  const want = ['CNAME *.shop acct.edge.test', 'CNAME _acme-challenge.shop own.acme.test'];
+  expect(of({})).toEqual(want);
+  expect(of({check: dnsCheck({zone: 'example.com', addressesOnly: true})})).toEqual(want);
+  const {domain} = domainView({host: '*.shop.example.com'});
+  const required = [{type: 'CNAME', name: '*.shop.example.com', label: '*', value: TARGET, ttl: 3600}];
+  const shown = {...domain, status: {dns: {required}}};
+  expect(of({domain: shown})).toEqual(['CNAME * acct.edge.test', 'CNAME _acme-challenge own.acme.test']);
 });
 
 test('before the first check, the registrable domain counts as the zone', () => {

@@ -1,6 +1,7 @@
 /** The cached state of one Domain, read once at the start of a reconcile. */
+import {withoutWildcard} from '../../api/host-names.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import {addressType, type DnsCheck, formLabel, isApex, type ProofQuestion} from '../../dns/dns.ts';
+import {addressType, type DnsCheck, formLabel, isApex, isWildcard, type ProofQuestion} from '../../dns/dns.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import {isPausedHost} from '../caches/paused.ts';
 import {type Account, accountOf, type HostHolder, holderOf} from '../kinds/account.ts';
@@ -68,7 +69,7 @@ export function viewOf(
     check,
     holder,
     isDefault: false,
-    challenge: challengeFor(check, certificate),
+    challenge: isWildcard(host) ? 'dns-01' : challengeFor(check, certificate),
     verifyRequest,
     isRequested: verifyRequest !== undefined && check?.request === verifyRequest,
     again: `run: ${REVERIFY(host)}`,
@@ -80,7 +81,7 @@ export function viewOf(
 
 function challengeOf(names: DomainOperator['names'], account: string, host: string): Pick<ProofQuestion, 'challenge'> {
   const target = names.challengeName(account, host);
-  return target === undefined ? {} : {challenge: {name: `_acme-challenge.${host}`, target}};
+  return target === undefined ? {} : {challenge: {name: `_acme-challenge.${withoutWildcard(host)}`, target}};
 }
 
 /** A host that only the delegated challenge proves is validated by it. Before a check, the last one counts. */
@@ -126,8 +127,9 @@ function claimId({metadata, spec}: DeepReadonly<DomainClaim>): string {
 const RECORD_TTL = 3600;
 
 /**
- * The records to create. An apex cannot have a CNAME; a name that has only addresses also needs a TXT record. The zone
- * that DNS shows decides what is an apex. If a check does not show it, the last records count.
+ * The records to create. An apex cannot have a CNAME; a name that has only addresses also needs a TXT record, and a
+ * wildcard the delegated challenge. The zone that DNS shows decides what is an apex. If a check does not show it, the
+ * last records count.
  */
 export function requiredRecords(view: DomainView): RequiredRecord[] {
   const {host, question, domain, check} = view;
@@ -136,7 +138,7 @@ export function requiredRecords(view: DomainView): RequiredRecord[] {
   const record = (type: string, name: string, value: string, insteadOf?: string): RequiredRecord => ({
     type,
     name,
-    label: zone === undefined && last ? labelAsBefore(last, name, host) : formLabel(name, zone),
+    label: zone === undefined && last ? labelAsBefore(last, name) : formLabel(name, zone),
     value,
     ttl: RECORD_TTL,
     ...(insteadOf !== undefined && {insteadOf}),
@@ -144,6 +146,10 @@ export function requiredRecords(view: DomainView): RequiredRecord[] {
   const apex = zone === undefined ? (last ? last.type === 'ALIAS' : isApex(host)) : zone === host;
   const records = [record(apex ? 'ALIAS' : 'CNAME', host, question.target)];
   if (apex) records.push(...(question.apexAddresses ?? []).map(each => record(addressType(each), host, each, 'ALIAS')));
+  if (isWildcard(host)) {
+    const {challenge} = question;
+    return challenge ? [...records, record('CNAME', challenge.name, challenge.target)] : records;
+  }
   if ((apex || showsAddresses(view)) && question.apexProof === 'txt') {
     const {txtName, txtValue, challenge} = question;
     records.push(record('TXT', txtName, txtValue));
@@ -152,11 +158,10 @@ export function requiredRecords(view: DomainView): RequiredRecord[] {
   return records;
 }
 
-/** The label of the host, and of a name below it, in the zone to which the last records were relative. */
-function labelAsBefore(last: DeepReadonly<RequiredRecord>, name: string, host: string): string {
-  if (name === host) return last.label;
-  const below = name.slice(0, -host.length - 1);
-  return last.label === '@' ? below : `${below}.${last.label}`;
+/** The label of the host, and of a name next to or below it, in the zone to which the last records were relative. */
+function labelAsBefore({label, name: host}: DeepReadonly<RequiredRecord>, name: string): string {
+  const zone = label === '@' ? host : host.slice(label.length + 1);
+  return formLabel(name, zone);
 }
 
 /** Before a check, and if one fails, the last result counts. */

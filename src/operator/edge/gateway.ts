@@ -36,6 +36,10 @@ import {backendService, routeMetadata} from './route-objects.ts';
 /** Everything that this file writes needs these; both are Extended. */
 const REQUIRED = ['ListenerSet', 'HTTPRouteSchemeRedirect'];
 
+/** A wildcard would match names of several labels, and a browser could reach other hosts over its connections. */
+const NO_WILDCARDS =
+  "The cluster's Gateway cannot serve a wildcard without taking other hosts. List each host separately.";
+
 /** `challengeHost`: no host of a tenant, so that only the platform's route without a host name serves it. */
 export function gateway({gateway: config}: RoutingConfig, challengeHost: string): EdgeProvider {
   const {namespace, name, httpListener, httpsListener} = config;
@@ -51,6 +55,7 @@ export function gateway({gateway: config}: RoutingConfig, challengeHost: string)
     settleMs: 2000,
     problem,
     unsupportedStatus,
+    unsupportedWildcard: () => NO_WILDCARDS,
     addresses: platform => (platform.get(GATEWAY, shown)?.status?.addresses ?? []).map(({value}) => value),
     provesRoutes: platform => featuresOf(platform).names.has('HTTPRoutePathRedirect'),
     // The ListenerSet comes last: from then on, no other listener serves the host.

@@ -23,6 +23,7 @@ export function moving(next: EdgeProvider, former: EdgeProvider, {edgeAddresses}
     problem: platform => next.problem(platform) ?? former.problem(platform),
     unsupportedStatus: (status, platform) =>
       next.unsupportedStatus(status, platform) ?? former.unsupportedStatus(status, platform),
+    unsupportedWildcard: platform => next.unsupportedWildcard(platform) ?? former.unsupportedWildcard(platform),
     build: route => {
       const built = former.build(route);
       const isBuilt = (kind: string, name: string) =>

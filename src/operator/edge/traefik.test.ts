@@ -146,3 +146,12 @@ test('for a status that Traefik cannot respond with, the message names the one t
   expect(edge.unsupportedStatus(308, NO_PLATFORM)).toContain('Use 301');
   expect(edge.unsupportedStatus(307, NO_PLATFORM)).toContain('Use 302');
 });
+
+// attack: wildcard-over-host
+test('a wildcard has the lowest priority: otherwise its rule, which is longer, would take the hosts of others', () => {
+  const wildcard = {...route, host: '*.example.com', tlsSecret: 'np-b'};
+  expect(ingressesOf(wildcard)).toMatchObject([
+    {entryPoint: 'websecure', priority: '1', rules: [{host: '*.example.com'}]},
+  ]);
+  expect(ingressesOf(route)[0]?.priority, 'any other host: the length of its rule').toBeUndefined();
+});

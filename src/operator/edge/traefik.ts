@@ -8,6 +8,7 @@
  * have 2, challenges 3. cert-manager's solver Ingress has the length of its rule, so it takes precedence over all of
  * them.
  */
+import {isWildcard} from '../../dns/dns.ts';
 import {type DeepReadonly, type KubeObject, resourceType} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../config/config.ts';
 import type {EdgeProblem, EdgeProvider, HostRoute, RouteObject} from '../kinds/edge-provider.ts';
@@ -26,6 +27,8 @@ const ANNOTATION_PREFIX = 'traefik.ingress.kubernetes.io/router';
 const MIDDLEWARES = `${ANNOTATION_PREFIX}.middlewares`;
 /** Above the redirect of all hosts to HTTPS, and below challenges. The chart has both. */
 const HTTP_PRIORITY = '2';
+/** Below every other host: the priority of a router is the length of its rule, and that of a wildcard is longer. */
+const WILDCARD_PRIORITY = '1';
 
 export function traefik(config: RoutingConfig): EdgeProvider {
   return {
@@ -36,11 +39,13 @@ export function traefik(config: RoutingConfig): EdgeProvider {
     settleMs: 5000, // its providers collect changes for 2 s by default (providersThrottleDuration)
     problem: platform => (platform.get(INGRESS_CLASS, config.ingressClassName) ? undefined : noIngressClass(config)),
     unsupportedStatus,
+    unsupportedWildcard: () => undefined,
     // An Ingress comes last: Traefik does not route one that names a missing Middleware.
     build: route => {
       const https = {
         [`${ANNOTATION_PREFIX}.entrypoints`]: config.traefik.httpsEntryPoint,
         [`${ANNOTATION_PREFIX}.tls`]: 'true',
+        ...(isWildcard(route.host) && {[`${ANNOTATION_PREFIX}.priority`]: WILDCARD_PRIORITY}),
       };
       const {redirect} = route;
       if (!redirect) return [backendService(route), ingress(route, route.name, {...https, [MIDDLEWARES]: null})];

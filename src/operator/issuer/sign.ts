@@ -11,7 +11,7 @@ import {findCondition, timestamp} from '../../api/conditions.ts';
 import type {DomainClaimSpec} from '../../api/generated/domainclaim.ts';
 import {objectNameOf} from '../../api/host-names.ts';
 import {ANNOTATION} from '../../api/names.ts';
-import {registrableDomain} from '../../dns/dns.ts';
+import {isWildcard, registrableDomain} from '../../dns/dns.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done, type Outcome} from '../../runtime/controller/outcome.ts';
 import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
@@ -273,6 +273,7 @@ async function solve(signing: Signing, claim: DeepReadonly<DomainClaim>, order: 
 
 /** How the CA validates the host: over DNS only if the tenant has delegated that, and nothing else proves the host. */
 function methodOf(signing: Signing): 'http-01' | 'dns-01' {
+  if (isWildcard(signing.host)) return 'dns-01'; // as CAs require
   return certificateOf(signing)?.metadata.annotations?.[ANNOTATION.challenge] === 'dns-01' ? 'dns-01' : 'http-01';
 }
 

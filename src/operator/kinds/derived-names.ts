@@ -3,7 +3,7 @@
  * The platform key is part of those that strangers must not be able to guess or to collide with.
  */
 import {createHash, createHmac} from 'node:crypto';
-import {objectNameOf} from '../../api/host-names.ts';
+import {objectNameOf, withoutWildcard} from '../../api/host-names.ts';
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 
@@ -104,7 +104,7 @@ export class DerivedNames {
    */
   challengeName(account: string, host: string): string | undefined {
     if (this.#acmeDomain === '') return undefined;
-    return [this.#derive('challenge', [account, host.replace(/^\*\./, '')], 32), this.#acmeDomain].join('.');
+    return [this.#derive('challenge', [account, withoutWildcard(host)], 32), this.#acmeDomain].join('.');
   }
 
   /** The value of the TXT record `_nameplate.<host>`, valid only for this account and this host. */
@@ -135,9 +135,13 @@ export class DerivedNames {
   }
 }
 
-/** A label value holds 63 characters; a longer host is represented by its hash. The annotation has the full host. */
+/**
+ * A label value holds 63 characters, and no asterisk; a longer host is represented by its hash. The annotation has the
+ * full host.
+ */
 export function hostLabel(host: string): string {
-  return host.length <= 63 ? host : base32(createHash('sha256').update(host).digest(), 40);
+  const name = objectNameOf(host);
+  return name.length <= 63 ? name : base32(createHash('sha256').update(host).digest(), 40);
 }
 
 /**

@@ -106,6 +106,8 @@ export interface EdgeProvider {
   problem(platform: PlatformReader): EdgeProblem | undefined;
   /** Why the ingress cannot respond with exactly this status, and what to use instead; undefined if it can. */
   unsupportedStatus(status: RedirectStatus, platform: PlatformReader): string | undefined;
+  /** Why no wildcard can be published so that it takes no other host, and who must do what; undefined if it can. */
+  unsupportedWildcard(platform: PlatformReader): string | undefined;
   /** Where the edge listens for HTTPS, as the platform's objects say; IP addresses or host names. */
   addresses?(platform: PlatformReader): readonly string[];
   /** Whether its routes answer PROBE_PATH, so that the prober can tell them apart. */

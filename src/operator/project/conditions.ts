@@ -1,5 +1,6 @@
 /** Every condition of a Project, with its closed set of reasons and a message that says who must do what next. */
 import {conditionBuilders, counted, type DecidedCondition, IN_NAMESPACE} from '../../api/conditions.ts';
+import {objectNameOf} from '../../api/host-names.ts';
 import {NO_BACKEND_REASONS} from '../edge/backend.ts';
 import {explainRefusal} from '../kinds/steps.ts';
 
@@ -100,7 +101,7 @@ export const DomainsReady = {
     return domainsReady('False', 'HostInOtherProject', message);
   },
   inOtherDomain: (host: string) => {
-    const message = `A manually created Domain ${host} already exists in this namespace, and Nameplate does not take it over. Delete it (kubectl delete domain ${IN_NAMESPACE} ${host}), or remove the host from this Project.`;
+    const message = `A manually created Domain ${objectNameOf(host)} already exists in this namespace, and Nameplate does not take it over. Delete it (kubectl delete domain ${IN_NAMESPACE} ${objectNameOf(host)}), or remove the host from this Project.`;
     return domainsReady('False', 'HostInOtherDomain', message);
   },
   refused: (host: string, message: string, allLive: boolean) =>

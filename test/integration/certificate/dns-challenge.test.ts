@@ -1,6 +1,7 @@
 /** Certificates of hosts that only a delegated challenge proves: the CA asks our name servers. */
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
-import {ANNOTATION} from '../../../src/api/names.ts';
+import {ANNOTATION, LABEL} from '../../../src/api/names.ts';
+import {CERTIFICATE_REQUEST} from '../../../src/operator/kinds/kinds.ts';
 import {freePorts} from '../../cluster/free-ports.ts';
 import {BASE_DOMAIN, TARGET_DOMAIN} from '../../cluster/state.ts';
 import {until} from '../../cluster/wait.ts';
@@ -14,7 +15,7 @@ import {
 } from '../nameserver/name-server.ts';
 import {type DomainTenant, newDomainTenant} from '../operator/domain-tenant.ts';
 import {type CaWorld, startCaWorld} from './ca-world.ts';
-import {claimWith, ordersFor, readiness} from './orders.ts';
+import {claimWith, condition, namesIn, ordersFor, readiness} from './orders.ts';
 
 let world: CaWorld;
 let nameServers: NameServerProcess[];
@@ -116,4 +117,98 @@ test("another account's name proves nothing", async () => {
     'the host has moved',
     () => first.tenant.claim(first.apex)?.spec.namespace === second.namespace,
   );
+});
+
+/** A tenant whose Project lists the wildcard below its zone, with no records yet. */
+async function wildcardTenant(name: string): Promise<{tenant: DomainTenant; wildcard: string}> {
+  const tenant = await newDomainTenant(world, name);
+  const wildcard = `*.${tenant.zone}`;
+  await tenant.deployedProject({aliases: [wildcard]});
+  return {tenant, wildcard};
+}
+
+test('a wildcard is proved by the delegated challenge, and gets a certificate of its own over DNS', async () => {
+  const {tenant, wildcard} = await wildcardTenant('wildcard');
+  await world.responder.stop(); // nothing answers over HTTP
+  await tenant.createRecords(wildcard);
+  const {status} = await tenant.becomesLive(wildcard);
+  expect(status?.dns?.required).toMatchObject([
+    {type: 'CNAME', name: wildcard, label: '*'},
+    {type: 'CNAME', name: `_acme-challenge.${tenant.zone}`, label: '_acme-challenge'},
+  ]);
+  expect(tenant.certificate(wildcard)?.spec.dnsNames).toEqual([wildcard]);
+  expect(ordersFor(world, wildcard).map(namesIn)).toEqual([[wildcard]]);
+  expect(tenant.ingress(wildcard)?.spec.rules.map(({host}) => host)).toEqual([wildcard]);
+  expect(tenant.claim(wildcard)?.metadata.name).toBe(`wc--any.${tenant.zone}`);
+  await tenant.project();
+  await tenant.until('nothing of it is left', () => !tenant.ingress(wildcard) && !tenant.certificate(wildcard));
+  await tenant.until('the host is released', () => tenant.claim(wildcard)?.spec.releasedAt);
+});
+
+test('an apex and the wildcard below it share the delegated challenge, at the same time', async () => {
+  const {tenant, apex} = await apexTenant('both');
+  const wildcard = `*.${apex}`;
+  await tenant.deployedProject({primary: apex, aliases: [wildcard]});
+  await tenant.createRecords(wildcard);
+  await Promise.all([apex, wildcard].map(host => tenant.becomesLive(host)));
+  expect(ordersFor(world, apex).map(namesIn)).toEqual([[apex]]);
+  expect(ordersFor(world, wildcard).map(namesIn)).toEqual([[wildcard]]);
+});
+
+// attack: wildcard-over-host
+test('a wildcard that only points to an account is not claimed, ordered, or routed', async () => {
+  const {tenant, wildcard} = await wildcardTenant('pointing');
+  const host = tenant.host('shop');
+  await tenant.deployedProject({primary: host, aliases: [wildcard]});
+  const {target = ''} = await tenant.until('the records are shown', () => {
+    const [record] = tenant.domain(wildcard)?.status?.dns?.required ?? [];
+    return record && {target: record.value};
+  });
+  await world.dns.set(wildcard, 'CNAME', [target]);
+  await tenant.becomesLive(host); // below the wildcard, whose record is its own, too
+  await tenant.becomes(wildcard, {DNSVerified: 'ProofMissing', Claimed: 'Waiting', CertificateReady: 'Waiting'});
+  expect(tenant.claim(wildcard)).toBeUndefined();
+  expect(tenant.certificate(wildcard)).toBeUndefined();
+  expect(tenant.ingress(wildcard)).toBeUndefined();
+  expect(ordersFor(world, wildcard)).toEqual([]);
+});
+
+// attack: leftover-record
+test("a wildcard moves with its records, and what is left of a former holder's certificate is removed", async () => {
+  const {tenant, wildcard} = await wildcardTenant('former');
+  await tenant.createRecords(wildcard);
+  await tenant.becomesLive(wildcard);
+  const next = await newDomainTenant(world, 'next');
+  await next.deployedProject({aliases: [wildcard]});
+  await next.becomes(wildcard, {Claimed: 'HeldByAnotherAccount'});
+  const required = next.domain(wildcard)?.status?.dns?.required ?? [];
+  const [traffic, challenge] = required;
+  await world.dns.set(traffic?.name ?? '', 'CNAME', [traffic?.value ?? '']);
+  await next.becomes(wildcard, {DNSVerified: 'ProofMissing', Claimed: 'HeldByAnotherAccount'});
+  expect(next.certificate(wildcard), 'the delegated challenge is still that of the holder').toBeUndefined();
+  await world.dns.set(challenge?.name ?? '', 'CNAME', [challenge?.value ?? '']);
+  await next.becomesLive(wildcard);
+  await tenant.becomes(wildcard, {Claimed: 'HeldByAnotherAccount'});
+  await tenant.until(
+    'its route and certificate are gone',
+    () => !tenant.ingress(wildcard) && !tenant.certificate(wildcard),
+  );
+});
+
+// attack: wildcard-over-host
+test('a wildcard whose namespace moved to another account stays served, but is not certified for it', async () => {
+  const tenant = await newDomainTenant(world, 'relabeled', {account: 'before'});
+  const wildcard = `*.${tenant.zone}`;
+  await tenant.deployedProject({aliases: [wildcard]});
+  await tenant.live(wildcard);
+  const before = tenant.certificateRequests(wildcard).length;
+  await tenant.label({[LABEL.account]: 'after'});
+  await tenant.becomes(wildcard, {Claimed: 'HeldByAnotherAccount', Routed: 'Serving'});
+  await tenant.renew(wildcard);
+  await tenant.until('the request is denied', () => {
+    const request = tenant.certificateRequests(wildcard)[before]?.object.metadata.name ?? '';
+    return condition(tenant.get(CERTIFICATE_REQUEST, request), 'Denied')?.reason === 'HostNotHeld';
+  });
+  expect(tenant.claim(wildcard)?.spec.account).toBe('before');
+  expect(ordersFor(world, wildcard)).toHaveLength(1);
 });

@@ -27,7 +27,20 @@ const hosts: readonly {readonly case: string; readonly host: string; readonly sa
   {case: 'a path', host: 'shop.example.com/de', says: 'must be a bare host name, without scheme, port or path'},
   {case: 'an IPv6 address', host: '2001:db8::1', says: 'is an IP address; use a host name'},
   {case: 'an IPv6 address in brackets', host: '[2001:db8::1]', says: 'is an IP address; use a host name'},
-  {case: 'a wildcard', host: '*.example.com', says: 'is a wildcard; wildcards are not supported, list each host'},
+  {
+    case: 'an asterisk that is no label',
+    host: '*shop.example.com',
+    says: "has a '*', which may only stand for the first",
+  },
+  {case: 'an asterisk within', host: 'shop.*.example.com', says: "has a '*', which may only stand for the first label"},
+  {case: 'two asterisks', host: '*.*.example.com', says: "has a '*', which may only stand for the first label"},
+  {
+    case: 'a wildcard of a top-level domain',
+    host: '*.example',
+    says: "has a '*', which may only stand for the first label",
+  },
+  {case: 'a wildcard in capitals', host: '*.Example.com', says: 'of a lower-case name'},
+  {case: 'a long wildcard', host: `*.${'a.'.repeat(118)}ab`, says: 'of at most 239 characters'},
   {case: 'a trailing dot', host: 'shop.example.com.', says: 'must be written without the trailing dot'},
   {case: 'capitals', host: 'Shop.Example.com', says: "must be lower case: write 'shop.example.com'"},
   {
@@ -199,6 +212,48 @@ export const rows: readonly CrdRow[] = [
     spec: domain('shop.example.com'),
     says: ["metadata.name must be the host itself: name this Domain 'shop.example.com'", 'create another Domain'],
   },
+  // attack: name-collision
+  {
+    case: 'a wildcard that is named otherwise',
+    kind: 'Domain',
+    name: 'shop.example.com',
+    spec: domain('*.example.com'),
+    says: ["name this Domain 'wc--any.example.com'"],
+  },
+  // attack: name-collision
+  {
+    case: 'the name of a wildcard as a host',
+    kind: 'Domain',
+    name: 'wc--any.example.com',
+    spec: domain('wc--any.example.com'),
+    says: ["has the label 'wc--any', and CAs reject"],
+  },
+  {
+    case: 'a wildcard that redirects',
+    kind: 'Domain',
+    name: 'wc--any.example.com',
+    spec: domain('*.example.com', {redirect: {to: 'a.example.com'}}),
+    says: ['spec.redirect', 'a wildcard cannot redirect'],
+  },
+  {
+    case: 'a redirect to a wildcard',
+    kind: 'Domain',
+    name: 'a.example.com',
+    spec: domain('a.example.com', {redirect: {to: '*.example.com'}}),
+    says: ['spec.redirect.to', 'is a wildcard, which names no host'],
+  },
+  ...[
+    {primary: '*.example.com'},
+    {primary: 'a.example.com', redirects: [{from: '*.example.com'}]},
+    {primary: 'a.example.com', redirects: [{from: 'b.example.com', to: '*.example.com'}]},
+  ].map(
+    (domains, index): CrdRow => ({
+      case: `a wildcard that is no alias (${index})`,
+      kind: 'Project',
+      spec: project(domains),
+      says: ["'*.example.com' is a wildcard, which may only be an alias"],
+    }),
+  ),
   {
     case: 'a redirect to itself',
     kind: 'Domain',

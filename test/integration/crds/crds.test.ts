@@ -89,7 +89,7 @@ describe.concurrent('accepted', () => {
         service,
         domains: {
           primary: 'a.example.com',
-          aliases: ['b.example.com'],
+          aliases: ['b.example.com', '*.example.com'],
           redirects: [{from: 'c.example.com'}, {from: 'd.example.com', to: 'c.example.com', status: 302}],
         },
       },
@@ -99,6 +99,12 @@ describe.concurrent('accepted', () => {
       kind: 'Domain',
       name: 'xn--bcher-kva.example',
       spec: {host: 'xn--bcher-kva.example', projectRef},
+    },
+    {
+      case: 'a wildcard',
+      kind: 'Domain',
+      name: 'wc--any.shop.example.com',
+      spec: {host: '*.shop.example.com', projectRef},
     },
     {
       case: 'a host of 253 characters',

@@ -12,6 +12,8 @@ const PRINTED = printRecords(
   [
     {type: 'CNAME', name: 'shop.printed.com', label: 'shop', value: TARGET, ttl: 300},
     {type: 'ALIAS', name: 'printed.com', label: '@', value: TARGET, ttl: 300},
+    {type: 'CNAME', name: '*.printed.com', label: '*', value: TARGET, ttl: 300},
+    {type: 'CNAME', name: '_acme-challenge.printed.com', label: '_acme-challenge', value: 'own.acme-np.net', ttl: 300},
     {type: 'TXT', name: '_nameplate.printed.com', label: '_nameplate', value: 'to"k\\en', ttl: 300},
   ],
   'zone',
@@ -85,6 +87,14 @@ describe('nameplate check', () => {
     expect(await ask('printed.com', '--txt', 'to"k\\en')).toMatchObject({code: 0});
   });
 
+  test('checks the delegated challenge of a wildcard', async () => {
+    expect(await ask('*.printed.com', '--challenge', 'own.acme-np.net')).toMatchObject({code: 0});
+    expect(await ask('*.printed.com', '--challenge', 'other.acme-np.net')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('Create _acme-challenge.printed.com. CNAME other.acme-np.net.'),
+    });
+  });
+
   test('queries only a resolver if configured to', async () => {
     const {code, stdout} = await ask('shop.fine.com', '--mode', 'recursive', '--resolver', RESOLVER);
     expect(stdout).toContain(`${RESOLVER}: shop.fine.com. CNAME ${TARGET}.`);
@@ -95,6 +105,8 @@ describe('nameplate check', () => {
     [[], 'give exactly one HOST'],
     [['shop.example.com'], '--target is required'],
     [['192.0.2.1', '--target', 'a.example.net'], 'IP address'],
+    [['*.example.com', '--target', 'a.example.net'], '--challenge is required for a wildcard'],
+    [['a.example.com', '--target', '*.example.net'], '--target: a wildcard is no name of a host'],
     [['shop.example.com', '--target', 'a.example.net', '--mode', 'x'], '--mode must be'],
     [['shop.example.com', '--target', 'a.example.net', '--allow', 'x'], 'not a CIDR'],
     [['shop.example.com', '--nonsense'], '--nonsense'],

@@ -9,6 +9,7 @@ import {challengeRows} from './zones/challenge.rows.ts';
 import {recordRows} from './zones/records.rows.ts';
 import {resolverRows} from './zones/resolver.rows.ts';
 import {serverRows} from './zones/servers.rows.ts';
+import {wildcardRows} from './zones/wildcard.rows.ts';
 import {wireRows} from './zones/wire.rows.ts';
 import {fill, hostOfRow, questionOfRow, SHARED, type ZoneRow, zoneOfRow} from './zones/zone-row.ts';
 
@@ -17,6 +18,7 @@ const groups: Record<string, readonly ZoneRow[]> = {
   'who answers': serverRows,
   'names that show addresses': apexRows,
   'delegated challenges': challengeRows,
+  wildcards: wildcardRows,
   CAA: caaRows,
   'with a resolver': resolverRows,
   'on the wire': wireRows,

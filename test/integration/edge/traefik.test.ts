@@ -3,11 +3,14 @@
  * the endpoints are processes on this machine.
  */
 
+import {once} from 'node:events';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {createServer, type Server} from 'node:http';
+import {connect as connectHttp2} from 'node:http2';
 import {type AddressInfo, connect} from 'node:net';
 import {networkInterfaces, tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {text} from 'node:stream/consumers';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {traefik} from '../../../src/operator/edge/traefik.ts';
 import type {HostRoute} from '../../../src/operator/kinds/edge-provider.ts';
@@ -25,11 +28,14 @@ import {type Responder, startResponder} from '../challenges/responder.ts';
 
 const THUMBPRINT = 'AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdE';
 const [SERVING, REDIRECTING, MESSAGES, UNKNOWN] = ['shop.test', 'old.test', 'api.example.test', 'unknown.test'];
+const [WILDCARD, SPECIFIC, BELOW] = ['*.wild.test', 'a.wild.test', 'b.wild.test'];
 
 let server: ApiServer;
 let edge: Child;
 let responder: Responder;
 let others: Server;
+/** The pods of the host below the wildcard. */
+let own: Server;
 let folder: string;
 let ports: readonly number[];
 
@@ -39,6 +45,24 @@ function ownAddress(): string {
   const address = found.find(({family, internal}) => family === 'IPv4' && !internal)?.address;
   if (address === undefined) throw new Error('this machine has only loopback addresses');
   return address;
+}
+
+function portOf(listening: Server): number {
+  return (listening.address() as AddressInfo).port;
+}
+
+/** Requests each authority on one HTTP/2 connection, as a browser does if a certificate covers both. */
+async function overHttp2(serverName: string, authorities: readonly string[]): Promise<string[]> {
+  const session = connectHttp2(`https://127.0.0.1:${ports[1]}`, {servername: serverName, rejectUnauthorized: false});
+  session.on('error', () => undefined); // each request reports it
+  const answers: string[] = [];
+  for (const authority of authorities) {
+    const request = session.request({':authority': authority, ':path': '/'});
+    const status = once(request, 'response').then(([headers]) => headers[':status']);
+    answers.push(`${await status} ${(await text(request)).trim()}`);
+  }
+  session.close();
+  return answers;
 }
 
 /** The Service's endpoints, as Kubernetes would keep them for its pods. */
@@ -53,10 +77,16 @@ function endpoints(namespace: string, service: string, name: string, port: numbe
   };
 }
 
+/** A host of another tenant, with pods of its own. */
+function ownRouteOf(host: string): HostRoute {
+  const route = routeOf(host);
+  return {...route, namespace: 'other', backend: {...route.backend, name: 'np-own'}};
+}
+
 function routeOf(host: string, redirect?: HostRoute['redirect']): HostRoute {
   return {
     namespace: 'tenant',
-    name: `np-${host.replaceAll('.', '-')}`,
+    name: `np-${host.replaceAll(/[.*]/g, '-')}`,
     host,
     backend: {name: 'np-shop', project: 'shop', selector: {app: 'shop'}, port: {name: 'http', port: 80}},
     owner: {apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'e5e5b1b4-3f4e-4c64-8f0e-0d2b8f2f3c11'},
@@ -114,8 +144,9 @@ beforeAll(async () => {
     freePorts(2),
   ]);
   others = createServer((request, response) => response.end(`${request.headers.host} ${request.url}`)).listen(0);
-  const {port: ofOthers} = others.address() as AddressInfo;
-  for (const namespace of [RELEASE.namespace, 'tenant', 'platform']) {
+  const ofOthers = portOf(others);
+  own = createServer((_, response) => response.end('own')).listen(0);
+  for (const namespace of [RELEASE.namespace, 'tenant', 'other', 'platform']) {
     await server.kubectl('create', 'namespace', namespace);
   }
   const values = [
@@ -127,7 +158,12 @@ beforeAll(async () => {
   const written = await renderTemplates(programs.path('helm'), ['edge-http', 'challenges'], values);
   await server.apply(written);
   const routing = {...ON_GATEWAY, provider: 'traefik', ingressClassName: 'traefik'} as const;
-  const routes = [routeOf(SERVING), routeOf(REDIRECTING, {to: SERVING, status: 301})];
+  const routes = [
+    routeOf(SERVING),
+    routeOf(REDIRECTING, {to: SERVING, status: 301}),
+    routeOf(WILDCARD),
+    ownRouteOf(SPECIFIC),
+  ];
   // Without their owner, which does not exist here: the garbage collector would delete them.
   const built = routes
     .flatMap(route => traefik(routing).build(route))
@@ -142,6 +178,7 @@ beforeAll(async () => {
     ...built,
     endpoints(RELEASE.namespace, 'nameplate-challenges', 'http', responder.port),
     endpoints('tenant', 'np-shop', 'http', ofOthers),
+    endpoints('other', 'np-own', 'http', portOf(own)),
     {
       apiVersion: 'v1',
       kind: 'Service',
@@ -171,10 +208,11 @@ afterAll(async () => {
   await edge?.stop();
   await Promise.all([responder?.stop(), server?.stop()]);
   others?.close();
+  own?.close();
   if (folder) await rm(folder, {recursive: true});
 });
 
-test.each([SERVING, REDIRECTING, UNKNOWN, MESSAGES])('a challenge for %s is answered', async host => {
+test.each([SERVING, REDIRECTING, UNKNOWN, MESSAGES, SPECIFIC, BELOW])('a challenge for %s is answered', async host => {
   expect(await get(host, `${CHALLENGES}token`)).toEqual({
     status: 200,
     location: undefined,
@@ -213,12 +251,37 @@ describe('everything else', () => {
   });
 });
 
+// attack: wildcard-over-host
+test('a wildcard serves each name one label below, except for the hosts of others, on any connection', async () => {
+  const names = [
+    BELOW,
+    SPECIFIC,
+    SPECIFIC.toUpperCase(),
+    `${SPECIFIC}:443`,
+    `x.${BELOW}`,
+    'wild.test',
+    'wc--any.wild.test',
+  ];
+  const want = [`200 ${BELOW} /`, '200 own', '200 own', '200 own', '404 404 page not found', '404 404 page not found'];
+  for (const connection of [BELOW, SPECIFIC]) {
+    expect(await overHttp2(connection, names), connection).toEqual([...want, '200 wc--any.wild.test /']);
+  }
+});
+
 // attack: challenge-responder
 test.each(REFLECTING_PATHS.map(path => ({path})))('$path is not answered, and nothing of it runs', async ({path}) => {
   const {status, body} = await get(UNKNOWN, path);
   expect(status).not.toBe(200);
   expect(body).not.toContain('<script>REFLECTED');
   expect(body).not.toContain('<b>REFLECTED');
+});
+
+// attack: wildcard-over-host
+test('once a host below a wildcard is removed, the holder of the wildcard answers for it', async () => {
+  const {namespace, name} = ownRouteOf(SPECIFIC);
+  await server.kubectl('delete', 'ingress', '-n', namespace, name);
+  const isOfWildcard = async () => (await overHttp2(SPECIFIC, [SPECIFIC]))[0] === `200 ${SPECIFIC} /`;
+  await until('the wildcard serves it', isOfWildcard);
 });
 
 test('while no responder is ready, challenges are not answered, and the messages API is still refused', async () => {

@@ -2,6 +2,7 @@
 import {isDeepStrictEqual} from 'node:util';
 import {expect} from 'vitest';
 import type {ProjectSpec} from '../../../src/api/generated/project.ts';
+import {objectNameOf} from '../../../src/api/host-names.ts';
 import {ANNOTATION} from '../../../src/api/names.ts';
 import type {DomainConditionType} from '../../../src/operator/domain/reasons.ts';
 import type {DomainState} from '../../../src/operator/domain/summary.ts';
@@ -131,7 +132,7 @@ export class DomainTenant {
   }
 
   domain(host: string): kinds.Domain | undefined {
-    return this.get(kinds.DOMAIN, host);
+    return this.get(kinds.DOMAIN, objectNameOf(host));
   }
 
   get<T extends KubeObject>(resource: ResourceType<T>, name: string): T | undefined {
@@ -139,7 +140,7 @@ export class DomainTenant {
   }
 
   claim(host: string): kinds.DomainClaim | undefined {
-    return this.world.history.get(kinds.DOMAIN_CLAIM, host);
+    return this.world.history.get(kinds.DOMAIN_CLAIM, objectNameOf(host));
   }
 
   /** The https Ingress of a host. */
