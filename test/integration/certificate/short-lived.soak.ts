@@ -10,6 +10,7 @@ import {type CaWorld, startCaWorld} from './ca-world.ts';
 
 const MINUTE_MS = 60_000;
 const HOSTS = Number(process.env.HOSTS ?? 100);
+/** At least 30: the wait of up to 30 s between two attempts is not in miniature. */
 const MINUTES = Number(process.env.SOAK_MINUTES ?? 60);
 const RENEWALS = 10;
 /** Each renewal is due at half of it. */
