@@ -101,13 +101,17 @@ bench-edge: $(INSTALLED) ## how soon Traefik and Envoy Gateway answer for a new 
 bench-issuer: $(INSTALLED) ## what a certificate costs beside another commit (ARGS=WORK_TREE; 25 minutes)
 	@node bench/issuer/bench.ts $(ARGS)
 
+.PHONY: bench-console
+bench-console: $(INSTALLED) ## what 200 open pages of the console cost (8 minutes)
+	@node bench/console/bench.ts
+
 .PHONY: bench-hostile
 bench-hostile: $(INSTALLED) ## the worst cost of a stranger's input, in milliseconds and bytes
 	@node bench/hostile/run.ts
 
 .PHONY: pictures
-pictures: $(INSTALLED) ## draw the dashboards in docs/images from what Prometheus scrapes in a test run (3 minutes)
-	@PICTURES=1 vitest run --project integration test/integration/monitoring
+pictures: $(INSTALLED) ## the pictures in docs/images: the dashboards, from what Prometheus scrapes in a test run, and the console (5 minutes)
+	@PICTURES=1 vitest run --project integration test/integration/monitoring test/integration/console/browser.test.ts
 
 .PHONY: generate
 generate: $(INSTALLED) ## types from crds/ and configurations, values.schema.json, the tests of the threat model

@@ -30,6 +30,8 @@ h1 { font-size: 1.6rem; line-height: 1.25; margin-block: 1rem .25rem; overflow-w
 h2 { font-size: 1.15rem; margin-block: 1.5rem .5rem; overflow-wrap: anywhere; }
 h3 { font-size: 1rem; margin-block: 1rem .25rem; }
 p { margin-block: .4rem; max-width: 72ch; overflow-wrap: anywhere; }
+/* Only for screen readers: the page shows the same in another way, and must not move. */
+.heard { position: absolute; inline-size: 1px; block-size: 1px; margin: 0; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .quiet { color: var(--quiet); }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem 1.25rem; margin-block: .75rem; }
 .card > h2:first-child { margin-block-start: 0; }

@@ -55,7 +55,7 @@ function identity(advice: HostAdvice): Markup {
 function nextStep({state, isChecking, nextAttemptAt}: HostAdvice, next: NextStep | undefined): Markup {
   if (state === undefined) return html`<p>Nameplate has not seen this host yet. No action needed.</p>`;
   const checking = isChecking && html`<p>Nameplate is checking this host now.</p>`;
-  if (!next) return html`${checking}<p>Nothing is waiting. No action needed.</p>`;
+  if (!next) return checking || html`<p>Nothing is waiting. No action needed.</p>`;
   const {actor, condition} = next;
   const attempt = nextAttemptAt !== undefined && html`<p>Next attempt: ${time(nextAttemptAt)}.</p>`;
   return html`<div class="next ${actor}"><h3>${WAITS_FOR[actor]}</h3><p dir="auto">${condition.message}</p>${attempt}${checking}</div>`;

@@ -35,7 +35,7 @@ export function page({title, body, session, live}: PageOptions): Markup {
 ${session && userBar(session)}
 </header>
 <main id="main">
-<p id="status" class="quiet" role="status"></p>
+<p id="status" class="heard" role="status"></p>
 ${live !== undefined && html`<p id="ended" hidden>${ENDED} <a id="reload" href="${live.reload}">Load it again</a></p>`}
 ${body}
 </main>

@@ -67,7 +67,7 @@ function hostsOf({project, domains}: ProjectView): readonly DeepReadonly<Domain>
 export function projectPage(view: ProjectView): Markup {
   const {place, session, project, notice, resourceVersion} = view;
   const {url} = project.status ?? {};
-  const body = html`<p><a href="${namespacePath(place.namespace)}">${place.namespace}</a></p>
+  const body = html`<p><a href="/">Your projects</a> <span aria-hidden="true">›</span> <a href="${namespacePath(place.namespace)}"><bdi>${place.namespace}</bdi></a></p>
 <div class="head"><h1>Domains of <bdi>${place.project}</bdi></h1>${mayAdd(view) && html`<a class="button" href="#host">Add a domain</a>`}</div>
 <p class="quiet">${url === undefined ? 'Not published yet.' : html`Published at ${link(url)}`}</p>
 ${notice !== undefined && html`<p class="notice" role="status">${notice}</p>`}
@@ -126,13 +126,15 @@ function addForm(view: ProjectView): Markup {
     return html`<p class="quiet">You may not change this project. To add or remove a domain, ask somebody who may.</p>`;
   }
   const {host, to, withTwin, problems} = form;
+  // The form is below all hosts, so a browser that shows its problems must scroll there.
+  const focus = problems.length > 0 && html` autofocus`;
   const serving = listedHosts(project).filter(({redirect}) => !redirect);
   return html`<section class="card" aria-labelledby="add"><h2 id="add">Add a domain</h2>
 ${owner !== undefined && html`<p>${owner} applies this project from a repository, and would revert a change made here. This form shows the YAML to commit.</p>`}
 ${problemList(problems, 'form')}
 <form method="post" action="${projectPath(place)}/add">${formToken(session)}
 <label for="host">Host</label>
-<div><input type="text" id="host" name="host" value="${host}" placeholder="shop.example.com" required maxlength="300" autocomplete="off" autocapitalize="none" spellcheck="false" dir="ltr"${described('host', problems)}></div>
+<div><input type="text" id="host" name="host" value="${host}" placeholder="shop.example.com" required maxlength="300" autocomplete="off" autocapitalize="none" spellcheck="false" dir="ltr"${described('host', problems)}${focus}></div>
 ${problemList(problems, 'host')}
 <label class="choice"><input type="checkbox" name="twin" value="yes"${withTwin ? html` checked` : ''}> Also redirect its other name here: <code>www.</code> for a domain, the domain for <code>www.</code></label>
 ${

@@ -11,8 +11,9 @@ import {createTestClient} from '../../support/kube.ts';
 import {type ConsoleWorld, startConsoleWorld} from './console-world.ts';
 import {live, newProject, newShowcase, report, unverified} from './objects.ts';
 
-/** PICTURES=FOLDER: where pictures of all pages go. */
+/** PICTURES=FOLDER: where pictures of all pages go. PICTURES=1: those of the documentation go there. */
 const {PICTURES} = process.env;
+const IMAGES = join(import.meta.dirname, '../../../docs/images');
 const DESKTOP = {width: 1000, height: 900};
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -83,9 +84,9 @@ async function violations(page: Page): Promise<readonly string[]> {
 }
 
 async function picture(page: Page, name: string): Promise<void> {
-  if (PICTURES === undefined) return;
+  if (PICTURES === undefined || PICTURES === '1') return;
   await mkdir(PICTURES, {recursive: true});
-  await page.screenshot({path: join(PICTURES, `${name}.png`), fullPage: true});
+  await page.screenshot({path: join(PICTURES, `${name}.png`), fullPage: true, animations: 'disabled'});
 }
 
 test('a tenant gets a domain live, and the page follows without being loaded again', async () => {
@@ -187,6 +188,22 @@ describe.each(['light', 'dark'] as const)('in the %s theme', colorScheme => {
     expect(errors).toEqual([]);
   });
 });
+
+if (PICTURES === '1') {
+  test('draws the pictures of the documentation', async () => {
+    const {context, page} = await opened('tenant', showcase);
+    const pictures = {record: 'shop.example.org', live: 'www.example.org'};
+    for (const [name, host] of Object.entries(pictures)) {
+      const card = page.locator('article', {has: page.getByRole('heading', {name: host, exact: true})});
+      await card.screenshot({path: join(IMAGES, `console-${name}.png`)});
+    }
+    await context.close();
+    const platform = await opened('platform', '/platform');
+    const clip = {x: 0, y: 0, width: DESKTOP.width, height: 470};
+    await platform.page.screenshot({path: join(IMAGES, 'console-platform.png'), clip});
+    await platform.context.close();
+  });
+}
 
 test('everything works without script', async () => {
   const path = await newProject(admin, 'plain');
