@@ -110,10 +110,10 @@ async function scoreboard(): Promise<Scores> {
   return scores;
 }
 
-/** cert-manager's package does not query addresses, and only our verifier checks CAA. */
+/** cert-manager's package does not query addresses, and only our verifier checks CAA and knows wildcards. */
 function asks(verifier: Verifier, kind: Kind): boolean {
   if (verifier === 'cert-manager') return kind === 'cname';
-  return kind !== 'caa' || verifier.startsWith('ours');
+  return (kind !== 'caa' && kind !== 'wildcard') || verifier.startsWith('ours');
 }
 
 async function oneDead(internet: Internet, rounds: readonly number[]): Promise<string> {

@@ -7,6 +7,7 @@ import {challengeRows} from '../../test/integration/dns/zones/challenge.rows.ts'
 import {recordRows} from '../../test/integration/dns/zones/records.rows.ts';
 import {resolverRows} from '../../test/integration/dns/zones/resolver.rows.ts';
 import {serverRows} from '../../test/integration/dns/zones/servers.rows.ts';
+import {wildcardRows} from '../../test/integration/dns/zones/wildcard.rows.ts';
 import {wireRows} from '../../test/integration/dns/zones/wire.rows.ts';
 import {CONFIRMED, questionOfRow, SHARED, type ZoneRow, zoneOfRow} from '../../test/integration/dns/zones/zone-row.ts';
 
@@ -48,9 +49,9 @@ const FORGIVEN = [
 
 /**
  * `cname`: the record is queried. `addresses`: the name has only addresses, and a TXT record proves it. `challenge`: so
- * does the delegated challenge. `caa`: whether the CA may issue.
+ * does the delegated challenge, which alone proves a `wildcard`. `caa`: whether the CA may issue.
  */
-export type Kind = 'cname' | 'addresses' | 'challenge' | 'caa';
+export type Kind = 'cname' | 'addresses' | 'challenge' | 'wildcard' | 'caa';
 
 export interface Case {
   readonly name: string;
@@ -63,6 +64,7 @@ const groups: Record<Kind, readonly ZoneRow[]> = {
   cname: [...recordRows, ...serverRows, ...wireRows, ...resolverRows],
   addresses: apexRows,
   challenge: challengeRows,
+  wildcard: wildcardRows,
   caa: caaRows,
 };
 const rows = Object.entries(groups).flatMap(([kind, group]) => group.map(row => ({kind: kind as Kind, row})));
@@ -72,14 +74,16 @@ export const zones: readonly ZoneSpec[] = [...SHARED, ...rows.map(({row}, index)
 /** Rows whose answer depends only on the zone, not on our verifier's configuration or a resolver's cache. */
 function isComparable(kind: Kind, {config, question, zone}: ZoneRow): boolean {
   const isShipped = config === undefined || config === CONFIRMED;
-  const isAsked = question === undefined || kind === 'challenge' || kind === 'caa';
+  const isAsked = question === undefined || kind === 'challenge' || kind === 'wildcard' || kind === 'caa';
   return isShipped && isAsked && zone.resolverSays === undefined;
 }
 
 export const cases: readonly Case[] = rows.flatMap(({kind, row}, index): Case[] => {
   if (!isComparable(kind, row)) return [];
   const question = questionOfRow(row, zoneOfRow(row, index).name);
-  return [{name: row.case, kind, question, right: kind === 'caa' ? rightCaa(row) : rightAnswers(row)}];
+  return [
+    {name: row.case, kind, question, right: question.caaIdentities.length > 0 ? rightCaa(row) : rightAnswers(row)},
+  ];
 });
 
 function rightCaa({want: {caa}}: ZoneRow): readonly Answer[] {

@@ -9,6 +9,7 @@ const KINDS: readonly (readonly [Kind, string])[] = [
   ['cname', 'by CNAME'],
   ['addresses', 'by address'],
   ['challenge', 'by challenge'],
+  ['wildcard', 'wildcards'],
   ['caa', 'CAA'],
 ];
 const TIMES = [0.5, 0.95, 1] as const;
