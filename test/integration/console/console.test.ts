@@ -289,6 +289,8 @@ describe('a session', () => {
     // The attacker signs in, and stops before the console gets the code.
     const caught = await stopAtCallback(attacker, new URL(action, form.url).href);
     const victim = world.visitor();
+    // The victim has begun a login, too, so its browser has a cookie of its own.
+    await victim.get('/');
     const page = await victim.get(caught);
     expect([page.status, victim.session]).toEqual([400, undefined]);
     const {visitor: one} = await signedIn('tenant');
