@@ -55,6 +55,8 @@ const MAX_OUTAGE_MS = 300_000;
 /** A challenge that was accepted is accepted again after this time: the CA may have lost the first request. */
 const ACCEPT_MS = 60_000;
 const LIMITED_DOMAINS = 10_000;
+/** The CA failed at this request; that it is away has other codes. */
+const FAILED = 500;
 /** The limit in the CRD: the names in a wrong certificate, and the host, may be long. */
 const MAX_DETAIL = 400;
 /** How often to look whether the replicas of `challenges` answer, or whether the account exists. */
@@ -190,7 +192,8 @@ async function place(signing: Signing): Promise<Outcome> {
 
 /**
  * A CA may refuse `replaces`: that certificate was replaced already, or belongs to an account that the platform has no
- * longer. Undefined: it refuses this, or something else about the order, which an ordinary one will show.
+ * longer. Or it fails at it, and would fail again each time, as Pebble does if the serial begins with a zero. Undefined:
+ * it refuses this, or something else about the order, which an ordinary one will show.
  */
 async function createOrder({account, context, issuer, host}: Signing, replaces: string | undefined) {
   const {profile} = issuer.spec;
@@ -198,7 +201,7 @@ async function createOrder({account, context, issuer, host}: Signing, replaces: 
   try {
     return await account.client.createOrder(account.uri, wanted, context.signal);
   } catch (error) {
-    const isRefused = error instanceof AcmeError && error.isVerdict;
+    const isRefused = error instanceof AcmeError && (error.isVerdict || error.status === FAILED);
     if (!isRefused || replaces === undefined) throw error;
     return undefined;
   }

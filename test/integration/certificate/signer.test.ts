@@ -199,6 +199,21 @@ test('while the CA is down, requests stay pending, the ACMEIssuer says so, and n
   expect(tenant.claim(host)?.spec.failures ?? []).toEqual([]);
 });
 
+test('a CA that fails at the certificate to replace gets an ordinary order', async () => {
+  const {tenant, host} = await newLiveTenant(world, 'irreplaceable');
+  await claimWith(tenant, host, issuance => issuance?.renewal !== undefined);
+  const failure = refusal(500, 'serverInternal', 'could not find an order for the given certificate');
+  world.proxy.switches.fault = request =>
+    isOf('newOrder', request, host) && request.payload.replaces !== undefined ? failure : undefined;
+  await tenant.renew(host);
+  await tenant.until('it is renewed', () => publishedTo(tenant).length === 2);
+  expect(ordersFor(world, host).map(({payload}) => typeof payload.replaces)).toEqual([
+    'undefined',
+    'string',
+    'undefined',
+  ]);
+});
+
 test('an order whose answer was lost is not placed twice', async () => {
   const {tenant, host} = await waitingTenant(world, 'lost');
   world.proxy.switches.reuseOrders = true;
