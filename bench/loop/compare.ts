@@ -7,7 +7,6 @@
  * order. The bursts follow, one program at a time. Prints medians over the rounds, and in brackets our ratio to each
  * peer within a round: median (lowest to highest). The last line is about the single writes of all rounds together.
  */
-
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';

@@ -1,5 +1,4 @@
 /** The commands of `kubectl nameplate`. Each reads what the operator has reported; `verify` also requests a check. */
-
 import {setTimeout as delay} from 'node:timers/promises';
 import {blockerOf} from '../advice/blocker.ts';
 import {timestamp} from '../api/conditions.ts';

@@ -1,5 +1,4 @@
 /** Adds all controllers. Each room says what enqueues their keys: in controllers.ts, or beside its only reconcile. */
-
 import type {Registry} from 'prom-client';
 import {objectNameOf} from '../api/host-names.ts';
 import type {Controller} from '../runtime/controller/controller.ts';

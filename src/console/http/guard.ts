@@ -1,5 +1,4 @@
 /** Rules for every request and every response, whatever its route. */
-
 import type {MiddlewareHandler} from 'hono';
 import {getCookie} from 'hono/cookie';
 import {FairQueue} from '../../fairness/fair-queue.ts';

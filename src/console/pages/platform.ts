@@ -1,5 +1,4 @@
 /** The page of the platform team: all Domains that the user may list, by state, page by page. */
-
 import type {HostAdvice, HostState} from '../../advice/host.ts';
 import type {Actor} from '../../advice/reasons.ts';
 import type {ACMEIssuer} from '../../operator/kinds/kinds.ts';

@@ -1,5 +1,4 @@
 /** What a user may see and do, always asked with the user's own rights. */
-
 import {timestamp} from '../../api/conditions.ts';
 import {objectNameOf} from '../../api/host-names.ts';
 import {ANNOTATION, API_VERSION} from '../../api/names.ts';

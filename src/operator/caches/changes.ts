@@ -1,5 +1,4 @@
 /** Which keys a change concerns, and whether it matters at all, for the controllers of several rooms. */
-
 import {isDeepStrictEqual} from 'node:util';
 import {objectNameOf} from '../../api/host-names.ts';
 import {LABEL} from '../../api/names.ts';

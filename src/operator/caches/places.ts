@@ -3,7 +3,6 @@
  * may create any number of objects. So an account that is within its plan is not ranked at all, and one that is beyond
  * it is ranked as a whole after changes, and then rests for many times as long as that took.
  */
-
 import {isDeepStrictEqual} from 'node:util';
 import {objectNameOf} from '../../api/host-names.ts';
 import {type APIKey, letGoMs} from '../../apikey/apikey.ts';

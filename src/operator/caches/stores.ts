@@ -1,5 +1,4 @@
 /** Every cache of the operator, with the indexes by which changes find their keys. */
-
 import {dayOf} from '../../api/conditions.ts';
 import {objectNameOf} from '../../api/host-names.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';

@@ -4,7 +4,6 @@
  * that it would no longer approve. Replaces cert-manager's own approver:
  * https://cert-manager.io/docs/usage/certificaterequest/#approval
  */
-
 import {timestamp} from '../../api/conditions.ts';
 import type {Reconcile} from '../../runtime/controller/controller.ts';
 import {after, done} from '../../runtime/controller/outcome.ts';

@@ -3,7 +3,6 @@
  * operator's own Certificates are: each for exactly one host that its namespace holds, from an issuer that the platform
  * lists.
  */
-
 import {objectNameOf} from '../../api/host-names.ts';
 import {LABEL} from '../../api/names.ts';
 import type {DeepReadonly} from '../../runtime/kube/object.ts';

@@ -3,7 +3,6 @@
  * failed. Only the operator writes claims, and they survive a crash, a change of leader, and a restore. A host that is
  * removed and added again keeps its orders and failures.
  */
-
 import {dayOf, timestamp} from '../../api/conditions.ts';
 import type {DomainClaimSpec} from '../../api/generated/domainclaim.ts';
 import {hostNamed} from '../../api/host-names.ts';

@@ -2,7 +2,6 @@
  * The claim: which account holds the host. Its name is the host and names are unique, so the API server decides a race.
  * It is created by POST and changed by PUT at a resourceVersion; a lost race is a Conflict, which is retried.
  */
-
 import {timestamp} from '../../api/conditions.ts';
 import {objectNameOf} from '../../api/host-names.ts';
 import {API_VERSION} from '../../api/names.ts';

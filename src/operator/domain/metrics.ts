@@ -1,7 +1,6 @@
 /**
  * The platform team's metrics of all Domains. They contain no name of a tenant unless that is configured.
  */
-
 import {once} from 'node:events';
 import type {Registry} from 'prom-client';
 import {findCondition} from '../../api/conditions.ts';

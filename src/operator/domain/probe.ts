@@ -1,5 +1,4 @@
 /** Whether the edge answers for the host, from the verdicts that the prober keeps; never waits for the edge. */
-
 import {objectNameOf} from '../../api/host-names.ts';
 import {isWildcard} from '../../dns/dns.ts';
 import {PROBE_PATH} from '../kinds/edge-provider.ts';

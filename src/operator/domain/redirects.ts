@@ -1,5 +1,4 @@
 /** Where a chain of redirects ends. Pure. */
-
 import {isDeepStrictEqual} from 'node:util';
 import {findCondition} from '../../api/conditions.ts';
 import type {Delta, ReadonlyStore} from '../../runtime/cache/store.ts';

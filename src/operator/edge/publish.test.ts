@@ -2,7 +2,6 @@
  * One Service for all hosts of a project: how routes move to it, and when the others are deleted. Without an API
  * server.
  */
-
 import {beforeEach, describe, expect, test} from 'vitest';
 import {ON_GATEWAY} from '../../../test/support/edge.ts';
 import {ManualClock} from '../../../test/support/manual-clock.ts';

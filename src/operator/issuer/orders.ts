@@ -2,7 +2,6 @@
  * Decides which approved requests may place an order at the CA now, and records it on the claim before the signer places
  * it. So the limits hold across a crash and a change of leader, and nobody's burst delays another account.
  */
-
 import {timestamp} from '../../api/conditions.ts';
 import {objectNameOf} from '../../api/host-names.ts';
 import {API_VERSION} from '../../api/names.ts';

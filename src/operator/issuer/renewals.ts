@@ -2,7 +2,6 @@
  * Starts a renewal earlier than cert-manager does if the CA asks for it (ARI, RFC 9773): because it will revoke the
  * certificate, or to spread its load. cert-manager asks only for its own ACME issuers.
  */
-
 import {createHash} from 'node:crypto';
 import {AcmeError, CaUnreachable} from '../../acme/errors.ts';
 import type {RenewalWindow} from '../../acme/objects.ts';

@@ -3,7 +3,6 @@
  * must survive is on the claim (order-records.ts), so a crash or a change of leader continues where it stopped.
  * Replaces cert-manager's ACME: https://cert-manager.io/docs/contributing/external-issuers/
  */
-
 import {AcmeError, CaUnreachable, type Problem, printableAscii} from '../../acme/errors.ts';
 import {dnsAnswerOf, renewalIdOf} from '../../acme/identifiers.ts';
 import type {Order} from '../../acme/objects.ts';

@@ -2,7 +2,6 @@
  * Managed Domains: one for each host that the Projects of a namespace list. A Domain goes when no Project with a place
  * in the plan and none of its owners lists the host anymore: nobody loses a Domain by losing a place.
  */
-
 import {isDeepStrictEqual} from 'node:util';
 import {timestamp} from '../../api/conditions.ts';
 import {hostNamed, objectNameOf} from '../../api/host-names.ts';

@@ -1,5 +1,4 @@
 /** A Project: publishes its default host within the plan, records its first deploy, and summarizes its Domains. */
-
 import {isDeepStrictEqual} from 'node:util';
 import type {ProjectStatus} from '../../api/generated/project.ts';
 import {applyStatusIfChanged} from '../../runtime/apply/apply.ts';

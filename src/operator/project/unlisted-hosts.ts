@@ -3,7 +3,6 @@
  * not own its Domain. This takes a read of all Projects of the namespace, and a tenant may create any number of them, of
  * any size. If there are many, one reconcile at a time reads them. After a read that took long, the namespace rests.
  */
-
 import {hostNamed} from '../../api/host-names.ts';
 import {keyOf} from '../../runtime/kube/object.ts';
 import {TtlCache} from '../../time/ttl-cache.ts';

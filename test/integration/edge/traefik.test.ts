@@ -2,7 +2,6 @@
  * A real Traefik with what the chart and the operator write for port 80, and the real responder behind it. No cluster:
  * the endpoints are processes on this machine.
  */
-
 import {once} from 'node:events';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {createServer, type Server} from 'node:http';
