@@ -1,6 +1,7 @@
 /**
- * How a host names its Domain and its DomainClaim: by itself. The name of an object cannot have an asterisk, so a wildcard
- * has a label in its place that no host may have (hyphens in positions 3 and 4 are reserved, RFC 5890, section 2.3.1).
+ * How a host names its Domain and its DomainClaim: by itself. The name of an object cannot have an asterisk, so a
+ * wildcard has a label in its place that no host may have (hyphens in positions 3 and 4 are reserved, RFC 5890, section
+ * 2.3.1).
  */
 const WILDCARD = '*.';
 const NAMED = 'wc--any.';
