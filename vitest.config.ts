@@ -28,6 +28,7 @@ function isLong({moduleId}: TestSpecification): boolean {
 export default defineConfig({
   test: {
     sequence: {sequencer: LongestFirst},
+    chaiConfig: {truncateThreshold: 4000}, // the summary of a run shows messages without diffs
     projects: [
       {
         test: {
