@@ -1,3 +1,4 @@
+import {parentOf} from '../names/wire-names.ts';
 import type {ResourceRecord} from '../wire/codec.ts';
 import type {Directory, SilentServer} from './directory.ts';
 import {MAX_HOPS, queryAll, type ServerAnswer, type ServerNoAnswer, type ServerRecords} from './query-all.ts';
@@ -26,6 +27,8 @@ export type ChainEnd =
       readonly answers: readonly ServerAnswer[];
     })
   | (Followed & {readonly kind: 'nothing'; readonly at: string})
+  /** The target of another account, wherever that leads. */
+  | (Followed & {readonly kind: 'other-target'; readonly at: string})
   | (Followed & {readonly kind: 'loop'})
   | (Followed & {readonly kind: 'too-long'})
   /** The servers of the name at `at` give different answers. */
@@ -45,16 +48,26 @@ export async function followChain(
   const seen = new Set<string>();
   const missed: ServerNoAnswer[] = [];
   let name = start;
+  if (isOtherTarget(start, target)) return {kind: 'other-target', at: start, missed};
   while (name !== target) {
     if (seen.has(name)) return {kind: 'loop', missed};
     if (seen.size >= MAX_HOPS) return {kind: 'too-long', missed};
     const next = await nextHop(name, directory, session);
     if ('missed' in next) missed.push(...next.missed);
     if (next.kind !== 'hop') return 'missed' in next ? {...next, missed} : next;
-    for (const passed of [name, ...next.path.slice(0, -1)]) seen.add(passed);
-    name = next.path.at(-1) ?? name;
+    for (const passed of next.path) {
+      seen.add(name);
+      name = passed;
+      if (name === target) break;
+      if (isOtherTarget(name, target)) return {kind: 'other-target', at: name, missed};
+    }
   }
   return {kind: seen.size > MAX_HOPS ? 'too-long' : 'target', missed};
+}
+
+/** The targets of all accounts are names in one zone, which may lead to the same addresses. */
+function isOtherTarget(name: string, target: string | undefined): boolean {
+  return target !== undefined && name !== target && parentOf(name) === parentOf(target);
 }
 
 async function nextHop(name: string, directory: Directory, session: VerdictSession): Promise<Hop | ChainEnd> {

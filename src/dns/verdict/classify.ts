@@ -45,17 +45,12 @@ export function classify(answer: ServerRecords, question: ProofQuestion, evidenc
   if (others.length > 0) return {kind: 'many-cnames', answer};
   if (cname !== undefined && addresses.length > 0) return {kind: 'beside', answer, foreign: addresses};
   if (cname === question.target) return {kind: 'proved', answer, missed: []};
-  if (cname !== undefined) return classifyChain(cname, answer, question, evidence);
+  if (cname !== undefined) return classifyChain(cname, answer, evidence);
   if (addresses.length > 0) return classifyAddresses(addresses, answer, evidence);
   return {kind: 'missing', answer};
 }
 
-function classifyChain(
-  cname: string,
-  answer: ServerRecords,
-  {target}: ProofQuestion,
-  evidence: HostEvidence,
-): Classification {
+function classifyChain(cname: string, answer: ServerRecords, evidence: HostEvidence): Classification {
   const end = evidence.chains.get(cname) ?? {kind: 'too-long', missed: []};
   switch (end.kind) {
     case 'target':
@@ -66,13 +61,12 @@ function classifyChain(
       return {kind: 'unknown', answer, ...describeUnknown(end)};
     case 'addresses': {
       const {targetAddresses} = evidence;
-      const isOfOtherAccount = [cname, end.at].some(name => zoneOf(name) === zoneOf(target));
-      if (isOfOtherAccount) return {kind: 'elsewhere', answer, cname, end};
       if (targetAddresses?.known === false) return {kind: 'unknown', answer, detail: targetAddresses.detail};
       const all = targetAddresses !== undefined && end.addresses.every(each => targetAddresses.addresses.has(each));
       return all ? {kind: 'addresses', answer, missed: end.missed} : {kind: 'elsewhere', answer, cname, end};
     }
     case 'nothing':
+    case 'other-target':
     case 'loop':
     case 'too-long':
       return {kind: 'elsewhere', answer, cname, end};
@@ -83,11 +77,6 @@ function describeUnknown({at, silent}: Extract<ChainEnd, {kind: 'unknown'}>) {
   const isUnasked = silent.some(({noAnswer}) => noAnswer === 'budget');
   if (isUnasked) return {detail: `it points to ${at}, which this check could not query`, isUnasked};
   return {detail: `it points to ${at}, whose name servers do not answer (${listSilent(silent)})`};
-}
-
-/** The targets of all accounts are names in one zone, with the same addresses. */
-function zoneOf(target: string): string {
-  return target.slice(target.indexOf('.') + 1);
 }
 
 function classifyAddresses(

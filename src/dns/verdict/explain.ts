@@ -135,6 +135,8 @@ function describeEnd(end: ChainEnd): string {
   switch (end.kind) {
     case 'nothing':
       return `, which points to ${quoteName(end.at)}, but that name has no address`;
+    case 'other-target':
+      return `, which leads to ${quoteName(end.at)}, and that is not the target of this account`;
     case 'loop':
       return ', which is part of a CNAME loop';
     case 'too-long':

@@ -200,11 +200,18 @@ const rows: readonly Row[] = [
     want: {reason: 'Verified', proof: 'address-txt'},
   },
   {
-    case: "the target of another account, which has the target's addresses",
-    answers: [says('ns1', cname('other.edge.example.net'))],
-    more: {targetAddresses, chains: endsAtTarget('other.edge.example.net')},
+    case: "a name that leads to the target of another account, which has the target's addresses",
+    answers: [says('ns1', cname('www.example.com'))],
+    more: {
+      targetAddresses,
+      chains: new Map([['www.example.com', {kind: 'other-target', at: 'other.edge.example.net', missed: []}]]),
+      txt: {answers: [says('ns1', txt('token'))], wildcard: false},
+    },
     want: {reason: 'RecordMismatch', agreed: true},
-    says: ['CNAME other.edge.example.net', 'Change it to shop.example.com. CNAME acct.edge.example.net.'],
+    says: [
+      'CNAME www.example.com., which leads to other.edge.example.net, and that is not the target of this account.',
+      'Change it to shop.example.com. CNAME acct.edge.example.net.',
+    ],
   },
   {
     case: "a name of a provider that flattens, with the target's addresses",

@@ -1,6 +1,6 @@
 /** The content of the zone. */
 import {SERVERS} from '../internet/plan.ts';
-import {ALL, CNAME, STRICT, TARGET, type ZoneRow} from './zone-row.ts';
+import {ALL, CNAME, RECURSIVE, STRICT, TARGET, TOKEN, type ZoneRow} from './zone-row.ts';
 
 const chain = (length: number) =>
   Array.from(
@@ -218,6 +218,19 @@ export const recordRows: readonly ZoneRow[] = [
     want: {reason: 'RecordMismatch', agreed: true},
     says: ['HOST. CNAME other.edge-np.net.', 'Change it to HOST. CNAME acct.edge-np.net.'],
   },
+  // attack: leftover-record
+  ...[undefined, RECURSIVE].map(
+    (config): ZoneRow => ({
+      case: `another account's target on the way to the target's addresses, ${config?.mode ?? 'auto'}`,
+      zone: {at: ALL, records: `shop CNAME www\nwww CNAME balanced.edge-np.net.\n_nameplate.shop TXT "${TOKEN}"`},
+      ...(config && {config}),
+      want: {reason: 'RecordMismatch', agreed: true},
+      says: [
+        'HOST. CNAME www.ZONE., which leads to balanced.edge-np.net',
+        'Change it to HOST. CNAME acct.edge-np.net.',
+      ],
+    }),
+  ),
   {
     case: 'the target as a prefix: a value without its final dot',
     zone: {at: ALL, records: `shop CNAME ${TARGET}`},

@@ -40,7 +40,12 @@ export interface ZoneRow {
 
 /** Zones that several rows point to. */
 export const SHARED: readonly ZoneSpec[] = [
-  {name: 'edge-np.net', at: ALL, records: `acct A ${TARGET_A}\nacct AAAA ${TARGET_AAAA}\nother A ${TARGET_A}`},
+  {
+    name: 'edge-np.net',
+    at: ALL,
+    records: `acct A ${TARGET_A}\nacct AAAA ${TARGET_AAAA}\nother A ${TARGET_A}\nbalanced CNAME lb.balancer.com.`,
+  },
+  {name: 'balancer.com', at: ALL, records: `lb A ${TARGET_A}\nlb AAAA ${TARGET_AAAA}`},
   {name: 'right.com', at: ALL, records: `${CNAME}\nns A ${SERVERS.a[0]}\nalias CNAME ns`},
   {name: 'there.com', at: ['c'], records: 'x CNAME x.back.com.'},
   {name: 'back.com', at: ['d'], records: 'x CNAME x.there.com.'},
