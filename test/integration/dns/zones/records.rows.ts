@@ -218,9 +218,9 @@ export const recordRows: readonly ZoneRow[] = [
     want: {reason: 'RecordMismatch', agreed: true},
     says: ['HOST. CNAME other.edge-np.net.', 'Change it to HOST. CNAME acct.edge-np.net.'],
   },
-  // attack: leftover-record
   ...[undefined, RECURSIVE].map(
     (config): ZoneRow => ({
+      // attack: leftover-record
       case: `another account's target on the way to the target's addresses, ${config?.mode ?? 'auto'}`,
       zone: {at: ALL, records: `shop CNAME www\nwww CNAME balanced.edge-np.net.\n_nameplate.shop TXT "${TOKEN}"`},
       ...(config && {config}),
