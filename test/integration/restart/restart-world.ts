@@ -270,7 +270,8 @@ class Changes {
   last = '';
   /** By cache, the resourceVersion of the last change. */
   readonly newest = new Map<string, number>();
-  readonly #ours = new Set<string>();
+  /** By object that exists. */
+  readonly #isOurs = new Map<string, boolean>();
 
   constructor(history: History, followed: readonly ResourceType[]) {
     for (const kind of followed) {
@@ -290,12 +291,12 @@ class Changes {
   #take(resource: string, key: string, type: Version['type'], {metadata}: KubeObject): void {
     const id = `${resource} ${key}`;
     const isOurs = metadata.labels?.[LABEL.managedBy] === 'nameplate';
-    for (const ours of new Set([isOurs, this.#ours.has(id)])) {
+    for (const ours of new Set([isOurs, this.#isOurs.get(id) ?? isOurs])) {
       const cache = cacheOf(resource, ours);
       this.newest.set(cache, Math.max(this.newest.get(cache) ?? 0, Number(metadata.resourceVersion)));
     }
-    if (isOurs && type !== 'DELETED') this.#ours.add(id);
-    else this.#ours.delete(id);
+    if (type === 'DELETED') this.#isOurs.delete(id);
+    else this.#isOurs.set(id, isOurs);
   }
 }
 
