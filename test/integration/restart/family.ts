@@ -58,6 +58,11 @@ export interface FamilyWorld {
   readonly names: DerivedNames;
 }
 
+/** The id of the family to which a host, or the namespace of this name, belongs. */
+export function familyOf(name: string): string | undefined {
+  return /^(?:\w+\.)?(f\d+)[-.]/.exec(name)?.[1];
+}
+
 export class Family {
   readonly id: string;
   /** Of all its hosts. */
@@ -84,9 +89,9 @@ export class Family {
     return NAMESPACES.map(name => this.namespace(name));
   }
 
-  /** Whether the cluster-scoped object of this name belongs to the family. */
+  /** Whether the host, or the namespace of this name, belongs to the family. */
   owns(name: string): boolean {
-    return name.endsWith(`.${this.domain}`) || this.namespaces.includes(name);
+    return familyOf(name) === this.id;
   }
 
   /** Sets up the family, or resets it. Objects that were created meanwhile stay. */

@@ -24,7 +24,7 @@ import {type FaultProxy, startFaultProxy} from '../runtime/fault-proxy.ts';
 import {CANARY, Canary} from './canary.ts';
 import {dueIn} from './due.ts';
 import {untrue} from './facts.ts';
-import {type Family, FROZEN, FROZEN_KINDS} from './family.ts';
+import {type Family, FROZEN, FROZEN_KINDS, familyOf} from './family.ts';
 
 /** The selector of the operator's caches of its own objects. */
 const OURS = `${LABEL.managedBy}=nameplate`;
@@ -205,9 +205,9 @@ export class RestartWorld {
 
   async #settle(families: readonly Family[], leap: (ms: number) => Promise<void>): Promise<void> {
     for (let leaps = 0, idle = 0; leaps < MAX_LEAPS && idle < IDLE_LEAPS; leaps++) {
-      const before = families.map(family => this.said(family));
+      const before = this.said(families);
       await this.#leap(leap);
-      const after = families.map(family => this.said(family));
+      const after = this.said(families);
       idle = isDeepStrictEqual(before, after) ? idle + 1 : 0;
     }
   }
@@ -226,8 +226,8 @@ export class RestartWorld {
     const {history} = this.ca;
     let due: readonly string[] = [];
     const isIdle = async () => {
-      const metrics = await this.ca.operator().metrics();
-      due = [...dueIn(history, FOLLOWED), ...dueInOperator(metrics, this.#changes)];
+      due = dueIn(history, FOLLOWED);
+      if (due.length === 0) due = dueInOperator(await this.ca.operator().metrics(), this.#changes);
       return due.length === 0;
     };
     const isQuiet = async () => {
@@ -248,16 +248,17 @@ export class RestartWorld {
     return untrue(this.ca.history, family, this.isPaused);
   }
 
-  /** Everything that the objects of a family say, without DNS evidence, versions, and times. */
-  said(family: Family): Said {
-    const isTheirs = ({metadata}: KubeObject) => family.owns(metadata.namespace ?? metadata.name);
-    const found = FOLLOWED.flatMap(kind =>
-      this.ca.history
-        .list<KubeObject>(kind)
-        .filter(isTheirs)
-        .map(object => [`${kind.kind} ${keyOf(object)}`, saidBy(kind, object)] as const),
-    );
-    return Object.fromEntries(found.sort(([a], [b]) => (a < b ? -1 : 1)));
+  /** What the objects of each family say, without DNS evidence, versions, and times. */
+  said(families: readonly Family[]): Said[] {
+    const said = new Map(families.map(({id}): [string, Record<string, unknown>] => [id, {}]));
+    for (const kind of FOLLOWED) {
+      for (const object of this.ca.history.list<KubeObject>(kind)) {
+        const {namespace, name} = object.metadata;
+        const its = said.get(familyOf(namespace ?? name) ?? '');
+        if (its) its[`${kind.kind} ${keyOf(object)}`] = saidBy(kind, object);
+      }
+    }
+    return [...said.values()];
   }
 }
 

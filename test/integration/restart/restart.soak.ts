@@ -116,12 +116,12 @@ async function faultsOf(lives: readonly Life[], round: number, number: number): 
   const [, second] = await Promise.all([live(lives, round, 0.5, 1), disturb(world, SEED + 2 * number + 1, random)]);
   const livedMs = performance.now();
   await world.rest(families);
-  const before = families.map(family => world.said(family));
+  const before = world.said(families);
   const untrue = families.flatMap(family => world.untrue(family).map(what => ({family: family.id, what})));
   const restedMs = performance.now();
   await world.restart();
   await world.restAgain(families);
-  const after = families.map(family => world.said(family));
+  const after = world.said(families);
   const middle = change === undefined ? 'no restart' : `a restart with ${change}`;
   const seconds = [beganMs - startedMs, livedMs - beganMs, restedMs - livedMs, performance.now() - restedMs];
   const times = seconds.map(ms => Math.round(ms / 1000)).join(', ');
