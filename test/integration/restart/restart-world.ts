@@ -180,14 +180,15 @@ export class RestartWorld {
     await this.quiet();
     await this.#clock.stand();
     await this.#clock.noticed();
-    await this.#settle(families, ms => this.#clock.leap(ms));
-    await this.#settle(families, ms => this.#clock.leapMonotonic(ms));
+    // An order that fails is placed again whenever the wall clock leaps.
+    for (let leaps = 0; leaps < IDLE_LEAPS; leaps++) await this.#leap(ms => this.#clock.leap(ms));
+    await this.#settle(families);
   }
 
   /** The same after a restart: the wall clock stays where it is. */
   async restAgain(families: readonly Family[]): Promise<void> {
     await this.quiet();
-    await this.#settle(families, ms => this.#clock.leapMonotonic(ms));
+    await this.#settle(families);
   }
 
   /** Lets the wall clock run on from where it stands. */
@@ -205,10 +206,11 @@ export class RestartWorld {
     await this.#leap(ms => this.#clock.leap(ms));
   }
 
-  async #settle(families: readonly Family[], leap: (ms: number) => Promise<void>): Promise<void> {
+  /** All timers but those of the wall clock fire until nothing changes what the objects say anymore. */
+  async #settle(families: readonly Family[]): Promise<void> {
     for (let leaps = 0, idle = 0; leaps < MAX_LEAPS && idle < IDLE_LEAPS; leaps++) {
       const before = this.said(families);
-      await this.#leap(leap);
+      await this.#leap(ms => this.#clock.leapMonotonic(ms));
       const after = this.said(families);
       idle = isDeepStrictEqual(before, after) ? idle + 1 : 0;
     }
