@@ -4,6 +4,7 @@ import {GATEWAY, HTTP_ROUTE, LISTENER_SET} from '../../src/operator/edge/gateway
 import {routeName} from '../../src/operator/kinds/derived-names.ts';
 import {CERTIFICATE, SECRET} from '../../src/operator/kinds/kinds.ts';
 import type {ResourceType} from '../../src/runtime/kube/object.ts';
+import {BASE_DOMAIN} from '../cluster/state.ts';
 import {until} from '../cluster/wait.ts';
 import {settings} from '../e2e/setup.ts';
 import {admin, cluster, newClusterTenant, visitor} from '../e2e/world.ts';
@@ -32,6 +33,8 @@ test('the default host is served by the listener of the Gateway', async () => {
   await tenant.seesProject('shop', {Ready: 'Published'});
   const host = await tenant.defaultHost();
   await visitor.untilServed(host);
+  const hasHttp2 = async () => (await visitor.protocolOf(host)) === 'h2';
+  await until('no certificate of an earlier run is left', hasHttp2);
   const answer = await visitor.request(`https://${host}${PATH}`);
   expect(answer.body).toContain(`host=${host} path=${PATH} `);
   expect(await visitor.request(`http://${host}${PATH}`)).toMatchObject({
@@ -225,8 +228,10 @@ test('a default host with its own certificate gets a ListenerSet, and its shared
   // update just before the new listener's routes, and answers 404 for milliseconds.
   expect(failuresOf(await observed.stop()).filter(failure => !failure.endsWith(': 404'))).toEqual([]);
   await isServedSteadily(host);
-  // The wildcard certificate covers the host, too.
+  // The certificate of the shared listener covers the host, too, so browsers would reach it over that listener's
+  // HTTP/2 connections.
   expect(await visitor.protocolOf(host)).toBe('h2');
+  expect(await visitor.protocolOf(`another.${BASE_DOMAIN}`)).toBe('http/1.1');
   await tenant.seesProject('shop', {Ready: 'Published'});
 });
 
