@@ -74,6 +74,7 @@ const routing: RoutingConfig = {
     httpListener: 'http',
     httpsListener: 'https',
     supportedFeatures: [],
+    clientTrafficPolicy: '',
     version: '',
   },
 };

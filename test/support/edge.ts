@@ -16,6 +16,7 @@ export const ON_GATEWAY: RoutingConfig = {
     httpListener: 'http',
     httpsListener: 'https',
     supportedFeatures: [],
+    clientTrafficPolicy: '',
     version: '',
   },
 };

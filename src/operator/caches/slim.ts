@@ -189,6 +189,12 @@ export function slimPlatform(object: PlatformObject): KubeObject {
   } as KubeObject;
 }
 
+/** The whole spec, for a copy, but no status, which may change with every host. */
+export function slimCopied(object: KubeObject & {spec?: object}): KubeObject {
+  const {apiVersion, kind, metadata, spec = {}} = slimMetadata(object);
+  return {...{apiVersion, kind, metadata}, ...{spec}};
+}
+
 export function slimService(service: Service): Service {
   const {apiVersion, kind, metadata, spec = {}} = slimMetadata(service);
   const {type, selector, ports = [], ipFamilies, ipFamilyPolicy, publishNotReadyAddresses, sessionAffinity} = spec;

@@ -1,4 +1,5 @@
 import {describe, expect, test} from 'vitest';
+import {ON_GATEWAY} from '../../../test/support/edge.ts';
 import {operatorConfig} from '../../../test/support/operator-config.ts';
 import {inSmallHeap} from '../../../test/support/small-heap.ts';
 import {ANNOTATION, LABEL} from '../../api/names.ts';
@@ -7,6 +8,8 @@ import {Store} from '../../runtime/cache/store.ts';
 import type {CacheOptions, Manager} from '../../runtime/controller/manager.ts';
 import type {KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import {buildCertificate, certifiedBy} from '../certificate/certificate.ts';
+import {gateway} from '../edge/gateway.ts';
+import {CLIENT_TRAFFIC_POLICY} from '../edge/gateway-kinds.ts';
 import {traefik} from '../edge/traefik.ts';
 import {MAX_CHARACTERS} from '../kinds/csr.ts';
 import {routeName} from '../kinds/derived-names.ts';
@@ -21,13 +24,13 @@ interface Cache {
 }
 
 /** The caches that the operator creates. */
-function caches(): Cache[] {
+function caches(of = edge): Cache[] {
   const asked: Cache[] = [];
   const cache = (resource: ResourceType, options: CacheOptions<KubeObject> = {}) => {
     asked.push({resource, options});
     return new Store({onHandlerError: () => undefined});
   };
-  createStores({cache} as unknown as Manager, config, {defaultHost: () => 'shop.apps.example.net'}, edge);
+  createStores({cache} as unknown as Manager, config, {defaultHost: () => 'shop.apps.example.net'}, of);
   return asked;
 }
 
@@ -214,6 +217,22 @@ test('what the operator applies is kept whole, so that it is not applied again',
     const wanted = withHash(resource, intent, ANNOTATION.appliedHash);
     expect(includes(keptOf(cacheOf(resource.plural, true), structuredClone(wanted)), wanted), wanted.kind).toBe(true);
   }
+});
+
+test('of the policy that wildcards copy, only the spec is kept, because its status names each of them', () => {
+  const onGateway = gateway(
+    {...ON_GATEWAY, gateway: {...ON_GATEWAY.gateway, clientTrafficPolicy: 'traffic'}},
+    'challenges.example.net',
+  );
+  const [ofPlatform, copies, ...others] = caches(onGateway).filter(({resource}) => resource === CLIENT_TRAFFIC_POLICY);
+  expect(others).toEqual([]);
+  expect(copies && isForOurs(copies)).toBe(true);
+  expect(ofPlatform?.options.namespace).toBe('edge');
+  const spec = {targetRefs: [{kind: 'Gateway', name: 'platform'}], tls: {minVersion: '1.3'}};
+  const object = {apiVersion: 'v1', kind: 'ClientTrafficPolicy', metadata: {name: 'traffic'}, spec};
+  const kept = ofPlatform?.options.transform?.({...object, status: {ancestors: []}} as KubeObject);
+  expect(kept).toMatchObject({spec});
+  expect(kept).not.toHaveProperty('status');
 });
 
 test('objects of a host share where requests go', () => {

@@ -20,6 +20,7 @@ import {
   slimCertificate,
   slimCertificateRequest,
   slimClusterIssuer,
+  slimCopied,
   slimMetadata,
   slimOtherCertificate,
   slimPlatform,
@@ -178,9 +179,9 @@ export function createStores(
 }
 
 function platformStores(manager: Manager, platformKinds: readonly PlatformKind[]): PlatformStores {
-  const caches = platformKinds.map(({resource, metadataOnly = false}) => ({
+  const caches = platformKinds.map(({resource, metadataOnly = false, namespace, isCopied}) => ({
     resource,
-    store: manager.cache(resource, {metadataOnly, transform: slimPlatform}),
+    store: manager.cache(resource, {metadataOnly, namespace, transform: isCopied ? slimCopied : slimPlatform}),
   }));
   return {
     stores: caches.map(({store}) => store),

@@ -60,6 +60,7 @@ const complete: OperatorConfig = {
       httpListener: 'http',
       httpsListener: 'https',
       supportedFeatures: [],
+      clientTrafficPolicy: '',
       version: '',
     },
   },

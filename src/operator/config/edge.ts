@@ -60,6 +60,9 @@ export const routing = section('How traffic is routed to projects.', {
       description:
         'Extended features of the Gateway that the status of its GatewayClass does not list. Redirects with 303, 307, and 308 need HTTPRoute303RedirectStatusCode, HTTPRoute307RedirectStatusCode, and HTTPRoute308RedirectStatusCode.',
     },
+    clientTrafficPolicy: nameOrNone(
+      'For Envoy Gateway: ClientTrafficPolicy of the Gateway, in its namespace. Each wildcard host gets a copy without HTTP/2, so that browsers reach no other host over its connections. If empty, wildcard hosts are refused.',
+    ),
     version: {
       type: 'string',
       default: '',

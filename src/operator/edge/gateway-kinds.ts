@@ -47,6 +47,12 @@ export interface ListenerSet extends KubeObject {
   status?: {conditions?: GatewayCondition[]; listeners?: {name: string; conditions?: GatewayCondition[]}[]};
 }
 
+export interface HeaderMatch {
+  name: string;
+  type: 'RegularExpression';
+  value: string;
+}
+
 interface Redirect {
   scheme?: 'http' | 'https';
   hostname?: string;
@@ -60,12 +66,21 @@ export interface HttpRoute extends KubeObject {
     parentRefs?: GatewayParentRef[];
     hostnames: string[];
     rules: {
-      matches?: {path: {type: 'Exact' | 'PathPrefix'; value: string}}[];
+      matches?: {path?: {type: 'Exact' | 'PathPrefix'; value: string}; headers?: HeaderMatch[]}[];
       filters?: {type: string; requestRedirect: Redirect}[];
       backendRefs?: {name: string; port: number}[];
     }[];
   };
   status?: {parents?: {parentRef: GatewayParentRef; controllerName: string; conditions?: GatewayCondition[]}[]};
+}
+
+/** https://gateway.envoyproxy.io/docs/api/extension_types/#clienttrafficpolicy */
+export interface ClientTrafficPolicy extends KubeObject {
+  spec: {
+    targetRefs?: GatewayParentRef[];
+    tls?: {alpnProtocols?: string[]; clientValidation?: object} & object;
+  } & object;
+  status?: {ancestors?: {ancestorRef: GatewayParentRef; controllerName: string; conditions?: GatewayCondition[]}[]};
 }
 
 export const GATEWAY_CLASS = resourceType<GatewayClass>(
@@ -77,6 +92,11 @@ export const GATEWAY_CLASS = resourceType<GatewayClass>(
 export const GATEWAY = resourceType<Gateway>(`${GATEWAY_GROUP}/v1`, 'Gateway', 'gateways');
 export const LISTENER_SET = resourceType<ListenerSet>(`${GATEWAY_GROUP}/v1`, 'ListenerSet', 'listenersets');
 export const HTTP_ROUTE = resourceType<HttpRoute>(`${GATEWAY_GROUP}/v1`, 'HTTPRoute', 'httproutes');
+export const CLIENT_TRAFFIC_POLICY = resourceType<ClientTrafficPolicy>(
+  'gateway.envoyproxy.io/v1alpha1',
+  'ClientTrafficPolicy',
+  'clienttrafficpolicies',
+);
 
 /** The name of the listener in the ListenerSet of a host. */
 export const LISTENER = 'https';

@@ -3,6 +3,8 @@ import type {DeepReadonly, KubeObject} from '../../runtime/kube/object.ts';
 import {cut} from '../caches/slim.ts';
 import type {RouteVerdict} from '../kinds/edge-provider.ts';
 import {
+  CLIENT_TRAFFIC_POLICY,
+  type ClientTrafficPolicy,
   GATEWAY,
   GATEWAY_GROUP,
   type GatewayCondition,
@@ -35,6 +37,18 @@ export function statusOf(object: KubeObject): unknown {
       listeners: own.map(({name, conditions}) => ({name, conditions: kept(conditions)})),
     };
   }
+  if (object.kind === CLIENT_TRAFFIC_POLICY.kind) {
+    const own = (object as ClientTrafficPolicy).status?.ancestors?.filter(({ancestorRef}) =>
+      isOwnSet(ancestorRef, object),
+    );
+    return {
+      ancestors: (own ?? []).slice(0, MAX_CONTROLLERS).map(({ancestorRef, controllerName, conditions}) => ({
+        ancestorRef,
+        controllerName: cut(controllerName),
+        conditions: kept(conditions),
+      })),
+    };
+  }
   if (object.kind !== HTTP_ROUTE.kind) return undefined;
   const {spec, status} = object as HttpRoute;
   const {parentRefs = []} = spec;
@@ -63,6 +77,13 @@ export function verdictOn(object: DeepReadonly<KubeObject>, controller: string |
     if (whole.kind === 'rejected') return whole;
     const listener = status?.listeners?.find(({name}) => name === LISTENER);
     return judged(object, listener?.conditions, ['Accepted', 'ResolvedRefs', 'Programmed']);
+  }
+  if (kind === CLIENT_TRAFFIC_POLICY.kind) {
+    const {status} = object as DeepReadonly<ClientTrafficPolicy>;
+    const own = status?.ancestors?.find(
+      each => each.controllerName === controller && isOwnSet(each.ancestorRef, object),
+    );
+    return judged(object, own?.conditions, ['Accepted']);
   }
   if (kind !== HTTP_ROUTE.kind) return {kind: 'accepted'};
   const {spec, status} = object as DeepReadonly<HttpRoute>;
@@ -101,6 +122,11 @@ function judged(
     return {kind: 'rejected', what: `${kind} ${metadata.name}`, why: `${wanted} is False, ${reason}: ${message}`};
   }
   return {kind: 'accepted'};
+}
+
+/** The ListenerSet of the same route has the same name. */
+function isOwnSet({kind, name}: DeepReadonly<GatewayParentRef>, {metadata}: DeepReadonly<KubeObject>): boolean {
+  return kind === LISTENER_SET.kind && name === metadata.name;
 }
 
 function isSameParent(a: DeepReadonly<GatewayParentRef>, b: DeepReadonly<GatewayParentRef>, namespace = ''): boolean {

@@ -1,10 +1,20 @@
 import {describe, expect, test} from 'vitest';
 import {ON_GATEWAY, ROUTE as route} from '../../../test/support/edge.ts';
+import {withoutNulls} from '../../runtime/apply/merge-patch.ts';
 import type {DeepReadonly, KubeObject, ResourceType} from '../../runtime/kube/object.ts';
 import type {HostRoute, PlatformReader} from '../kinds/edge-provider.ts';
 import {SERVICE} from '../kinds/kinds.ts';
 import {gateway} from './gateway.ts';
-import {GATEWAY, GATEWAY_CLASS, HTTP_ROUTE, type HttpRoute, LISTENER_SET, type ListenerSet} from './gateway-kinds.ts';
+import {
+  CLIENT_TRAFFIC_POLICY,
+  type ClientTrafficPolicy,
+  GATEWAY,
+  GATEWAY_CLASS,
+  HTTP_ROUTE,
+  type HttpRoute,
+  LISTENER_SET,
+  type ListenerSet,
+} from './gateway-kinds.ts';
 
 const CONTROLLER = 'example.com/edge';
 const PLATFORM = {group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'platform', namespace: 'edge'};
@@ -176,6 +186,119 @@ describe('the platform', () => {
     expect(edge.reads(object(GATEWAY.kind, 'edge'))).toBe(true);
     expect(edge.reads(object(GATEWAY.kind, 'acme'))).toBe(false);
     expect(edge.reads(object(GATEWAY_CLASS.kind, ''))).toBe(true);
+  });
+});
+
+describe('a wildcard', () => {
+  const wildcard: HostRoute = {...route, host: '*.a-b.test', proof: 'proof'};
+  const withPolicy = gateway(
+    {...ON_GATEWAY, gateway: {...ON_GATEWAY.gateway, clientTrafficPolicy: 'traffic'}},
+    'challenges.edge.test',
+  );
+  const platformWithPolicy = (spec: object): PlatformReader => ({
+    get: (resource, key) =>
+      resource === (CLIENT_TRAFFIC_POLICY as ResourceType)
+        ? ((key === 'edge/traffic' ? {spec} : undefined) as never)
+        : platform.get(resource, key),
+  });
+  const targetRefs = [{group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'platform'}];
+  const prepared = (of: HostRoute, spec: object) => withPolicy.prepare?.(of, platformWithPolicy(spec)) ?? [];
+
+  test('is refused without the policy of the Gateway, and if that cannot be copied', () => {
+    expect(edge.unsupportedWildcard(platform)).toContain('config.routing.gateway.clientTrafficPolicy');
+    expect(withPolicy.unsupportedWildcard(platform)).toContain('ClientTrafficPolicy edge/traffic');
+    const says = withPolicy.unsupportedWildcard(platformWithPolicy({tls: {clientValidation: {optional: true}}}));
+    expect(says).toContain('validates the certificates of clients');
+    expect(withPolicy.unsupportedWildcard(platformWithPolicy({targetRefs}))).toBeUndefined();
+  });
+
+  // attack: wildcard-over-host
+  test('has the policy of the Gateway for HTTP/1.1, before everything else', () => {
+    const tls = {minVersion: '1.3', alpnProtocols: ['h2', 'http/1.1']};
+    const copied = {clientIPDetection: {xForwardedFor: {numTrustedHops: 1}}, timeout: {http: {idleTimeout: '1m'}}};
+    const [policy, ...others] = prepared(wildcard, {
+      targetRefs,
+      targetSelectors: [],
+      tls,
+      http2: {},
+      http3: {},
+      ...copied,
+    });
+    expect(others).toEqual([]);
+    expect(policy?.resource).toBe(CLIENT_TRAFFIC_POLICY);
+    const {metadata, spec} = withoutNulls(policy?.intent) as ClientTrafficPolicy;
+    expect(metadata).toMatchObject({
+      name: 'np-a',
+      namespace: 'acme',
+      labels: {'app.kubernetes.io/managed-by': 'nameplate'},
+    });
+    expect(spec).toEqual({
+      ...copied,
+      targetRefs: [{group: 'gateway.networking.k8s.io', kind: 'ListenerSet', name: 'np-a'}],
+      tls: {minVersion: '1.3', alpnProtocols: ['http/1.1']},
+    });
+    expect(policy?.intent, 'what the Gateway no longer has').toHaveProperty('spec.headers', null);
+  });
+
+  test('alone has one', () => {
+    expect(prepared(route, {targetRefs})).toEqual([]);
+    expect(edge.resources).not.toContain(CLIENT_TRAFFIC_POLICY);
+    expect(edge.platformKinds).toHaveLength(2);
+  });
+
+  // attack: wildcard-over-host
+  test('has one even if that of the Gateway was deleted after the wildcard was accepted', () => {
+    const [policy] = withPolicy.prepare?.(wildcard, platform) ?? [];
+    expect(policy?.intent).toHaveProperty('spec.tls', {alpnProtocols: ['http/1.1']});
+  });
+
+  test('changes if the policy of the Gateway does', () => {
+    const policy = (name: string) => ({
+      ...{apiVersion: 'v1', kind: CLIENT_TRAFFIC_POLICY.kind},
+      metadata: {name, namespace: 'edge'},
+    });
+    expect(['traffic', 'another'].map(name => withPolicy.reads(policy(name)))).toEqual([true, false]);
+  });
+
+  // attack: wildcard-over-host
+  test('every rule of its route names the hosts one label below', () => {
+    const {https, http, set} = built(wildcard);
+    expect(set?.spec.listeners[0]?.hostname).toBe('*.a-b.test');
+    expect(http).toBeUndefined();
+    expect(https.spec.hostnames).toEqual(['*.a-b.test']);
+    const matches = https.spec.rules.flatMap(rule => rule.matches ?? [{}]);
+    expect(matches).toHaveLength(2);
+    for (const {headers = []} of matches) {
+      expect(headers).toEqual([
+        {name: 'Host', type: 'RegularExpression', value: String.raw`(?i)[^.]+\.a-b\.test(:\d+)?`},
+      ]);
+    }
+  });
+
+  test('is accepted once its policy is, for its own ListenerSet, by the controller of the Gateway', () => {
+    const verdictOf = (changes: object, observedGeneration = 1) => {
+      const conditions = [
+        {type: 'Accepted', status: 'True', reason: 'Some', message: 'so', observedGeneration, ...changes},
+      ];
+      const ancestorRef = {group: 'gateway.networking.k8s.io', kind: 'ListenerSet', namespace: 'acme', name: 'np-a'};
+      const ancestors = [
+        {ancestorRef: {...ancestorRef, name: 'np-b'}, controllerName: CONTROLLER, conditions: []},
+        {ancestorRef, controllerName: 'example.com/another', conditions: []},
+        {ancestorRef, controllerName: CONTROLLER, conditions},
+      ];
+      const [policy] = prepared(wildcard, {targetRefs});
+      const object = {...policy?.intent, status: {ancestors}} as unknown as KubeObject;
+      const whole = {...object, metadata: {...object.metadata, generation: 1}};
+      const found = withPolicy.verdict([whole], platform);
+      expect(withPolicy.verdict([{...whole, status: withPolicy.statusOf?.(whole)} as KubeObject], platform)).toEqual(
+        found,
+      );
+      return found;
+    };
+    expect(verdictOf({})).toEqual({kind: 'accepted'});
+    expect(verdictOf({}, 0)).toMatchObject({kind: 'pending', what: 'ClientTrafficPolicy np-a'});
+    const why = 'Accepted is False, Some: so';
+    expect(verdictOf({status: 'False'})).toEqual({kind: 'rejected', what: 'ClientTrafficPolicy np-a', why});
   });
 });
 

@@ -6,6 +6,7 @@
  * redirects it to HTTPS. A host with any route of its own on port 80 never falls through to that one, so such a
  * route also says where challenges are answered. An http listener for each host would take it off the shared listener.
  */
+import {isWildcard} from '../../dns/dns.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../config/config.ts';
 import {
@@ -20,6 +21,7 @@ import {
 import {SERVICE} from '../kinds/kinds.ts';
 import type {RedirectStatus} from '../kinds/project-hosts.ts';
 import {
+  CLIENT_TRAFFIC_POLICY,
   GATEWAY,
   GATEWAY_CLASS,
   GATEWAY_GROUP,
@@ -31,38 +33,37 @@ import {
   type ListenerSet,
 } from './gateway-kinds.ts';
 import {isRead, pending, statusOf, verdictOn} from './gateway-status.ts';
+import {matchBelow, wildcards} from './gateway-wildcards.ts';
 import {backendService, routeMetadata} from './route-objects.ts';
 
 /** Everything that this file writes needs these; both are Extended. */
 const REQUIRED = ['ListenerSet', 'HTTPRouteSchemeRedirect'];
 
-/** A wildcard would match names of several labels, and a browser could reach other hosts over its connections. */
-const NO_WILDCARDS =
-  "The cluster's Gateway cannot serve a wildcard without taking other hosts. List each host separately.";
-
 /** `challengeHost`: no host of a tenant, so that only the platform's route without a host name serves it. */
 export function gateway({gateway: config}: RoutingConfig, challengeHost: string): EdgeProvider {
   const {namespace, name, httpListener, httpsListener} = config;
   const shown = `${namespace}/${name}`;
+  const ofWildcards = wildcards(config);
   const platformGateway = {group: GATEWAY_GROUP, kind: GATEWAY.kind, name, namespace};
 
   return {
     name: 'gateway',
-    resources: [SERVICE, HTTP_ROUTE, LISTENER_SET],
-    platformKinds: [{resource: GATEWAY}, {resource: GATEWAY_CLASS}],
-    reads: object => object.kind === GATEWAY_CLASS.kind || keyOf(object) === shown,
+    resources: [SERVICE, ...ofWildcards.resources, HTTP_ROUTE, LISTENER_SET],
+    platformKinds: [{resource: GATEWAY}, {resource: GATEWAY_CLASS}, ...ofWildcards.platformKinds],
+    reads,
     exclusive: LISTENER_SET,
     settleMs: 2000,
     problem,
     unsupportedStatus,
-    unsupportedWildcard: () => NO_WILDCARDS,
+    unsupportedWildcard: ofWildcards.unsupported,
+    prepare: ofWildcards.prepare,
     addresses: platform => (platform.get(GATEWAY, shown)?.status?.addresses ?? []).map(({value}) => value),
     provesRoutes: platform => featuresOf(platform).names.has('HTTPRoutePathRedirect'),
     // The ListenerSet comes last: from then on, no other listener serves the host.
     build: route => [
       ...(route.redirect ? [] : [backendService(route)]),
       httpRoute(route, route.name, httpsParents(route), [
-        ...(route.proof !== undefined && !route.redirect ? [probeRule(route.proof)] : []),
+        ...(route.proof !== undefined && !route.redirect ? [probeRule(route, route.proof)] : []),
         route.redirect ? redirectRule(route.redirect) : backendRule(route),
       ]),
       ...(route.redirect
@@ -84,6 +85,11 @@ export function gateway({gateway: config}: RoutingConfig, challengeHost: string)
     unread,
     verdict,
   };
+
+  function reads(object: DeepReadonly<KubeObject>): boolean {
+    if (object.kind === CLIENT_TRAFFIC_POLICY.kind) return object.metadata.name === config.clientTrafficPolicy;
+    return object.kind === GATEWAY_CLASS.kind || keyOf(object) === shown;
+  }
 
   function problem(platform: PlatformReader) {
     const found = platform.get(GATEWAY, shown);
@@ -185,8 +191,11 @@ function httpRoute(route: HostRoute, name: string, parentRefs: GatewayParentRef[
   return {resource: HTTP_ROUTE, intent};
 }
 
-function backendRule({backend}: HostRoute): Rule {
-  return {backendRefs: [{name: backend.name, port: backend.port.port}]};
+function backendRule({host, backend}: HostRoute): Rule {
+  return {
+    ...(isWildcard(host) && {matches: [{headers: [matchBelow(host)]}]}),
+    backendRefs: [{name: backend.name, port: backend.port.port}],
+  };
 }
 
 function redirectRule({to, status}: NonNullable<HostRoute['redirect']>): Rule {
@@ -213,10 +222,11 @@ function backends(object: DeepReadonly<KubeObject>): string[] {
 }
 
 /** Answered by the edge itself: the project's pods neither see a probe nor can imitate the answer. */
-function probeRule(proof: string): Rule {
+function probeRule({host}: HostRoute, proof: string): Rule {
+  const headers = isWildcard(host) && {headers: [matchBelow(host)]};
   const path = {type: 'ReplaceFullPath', replaceFullPath: `${PROBE_PATH}/${proof}`} as const;
   return {
-    matches: [{path: {type: 'Exact', value: PROBE_PATH}}],
+    matches: [{path: {type: 'Exact', value: PROBE_PATH}, ...headers}],
     filters: [{type: 'RequestRedirect', requestRedirect: {path, statusCode: 302}}],
   };
 }

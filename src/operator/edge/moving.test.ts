@@ -41,6 +41,18 @@ test('a redirect has the Service that only an Ingress needs', () => {
   expect(kinds.filter(kind => kind === SERVICE)).toHaveLength(1);
 });
 
+test('a wildcard needs both edges to support it, and the policy of the Gateway', () => {
+  const wildcard = {...route, host: '*.a.test'};
+  expect(both.unsupportedWildcard(platform)).toContain('config.routing.gateway.clientTrafficPolicy');
+  const withPolicy = gateway({...routing, gateway: {...routing.gateway, clientTrafficPolicy: 'traffic'}}, 'c.test');
+  const either = moving(withPolicy, former, routing);
+  const found = platformWith('ClientTrafficPolicy');
+  expect(either.unsupportedWildcard(platform)).toContain('ClientTrafficPolicy edge/traffic');
+  expect(either.unsupportedWildcard(found)).toBeUndefined();
+  expect(either.prepare?.(wildcard, found).map(({resource}) => resource.kind)).toEqual(['ClientTrafficPolicy']);
+  expect(either.build(wildcard).map(({resource}) => resource)).toEqual([SERVICE, INGRESS, HTTP_ROUTE, LISTENER_SET]);
+});
+
 test('the edge that visitors use must serve the host', () => {
   const [onFormer, onNext] = [former, next].map(edge => edge.build(route).map(({intent}) => intent as KubeObject));
   expect([onFormer, onNext].map((objects = []) => beforeTheChange.serves('np-a', objects))).toEqual([true, false]);

@@ -377,6 +377,34 @@ describe('a default host on a Gateway', () => {
   });
 });
 
+// attack: wildcard-over-host
+test('a wildcard gets its ListenerSet once the Gateway certainly knows that it is served without HTTP/2', async () => {
+  const host = '*.example.com';
+  const name = routeName(NAMESPACE, host);
+  const onGateway = gateway(
+    {...ON_GATEWAY, gateway: {...ON_GATEWAY.gateway, clientTrafficPolicy: 'traffic'}},
+    'challenges.edge.test',
+  );
+  connect(onGateway);
+  Object.assign(context.stores.platform, {get: () => ({spec: {}})});
+  put({apiVersion: 'v1', kind: 'Secret', metadata: {namespace: NAMESPACE, name}});
+  const others = [`create Service ${backendName(NAMESPACE, 'shop', {port: 80})}`, `create HTTPRoute ${name}`];
+  const waiting = {kind: 'waiting', on: `the edge to read ClientTrafficPolicy ${name}`};
+  expect(await publish(host)).toEqual(waiting);
+  await clock.advance(onGateway.settleMs - 1);
+  expect(await publish(host)).toEqual(waiting);
+  expect(writes).toEqual([`create ClientTrafficPolicy ${name}`, ...others]);
+  await clock.advance(1);
+  await publish(host);
+  expect(writes.slice(3)).toEqual([`create ListenerSet ${name}`]);
+
+  writes.length = 0;
+  await deleteRoutes(context, `${NAMESPACE}/${name}`, async () => true);
+  const deleted = writes.map(write => write.split(' ')[1]);
+  expect(deleted.indexOf('ListenerSet')).toBeLessThan(deleted.indexOf('ClientTrafficPolicy'));
+  expect(deleted).toContain('ClientTrafficPolicy');
+});
+
 test('a host that was accepted counts as accepted for a minute after each change of its route', async () => {
   const clock = new ManualClock();
   const operator = {clock, knownSince: new KnownSince(clock)};

@@ -53,7 +53,8 @@ export interface Contest {
  */
 export async function publishRoute(context: EdgeContext, route: HostRoute): Promise<Publication> {
   const routeKey = `${route.namespace}/${route.name}`;
-  const wanted = context.edge.build(route);
+  const prepared = context.edge.prepare?.(route, context.stores.platform) ?? [];
+  const wanted = [...prepared, ...context.edge.build(route)];
   const exclusive = wanted.find(({resource}) => resource === context.edge.exclusive);
   const isNew = exclusive && !storeOf(context.stores, exclusive.resource.kind).store.get(keyOf(exclusive.intent));
   if (isNew && !context.stores.secrets.get(routeKey)) return {kind: 'waiting', on: 'the certificate'};
@@ -61,9 +62,12 @@ export async function publishRoute(context: EdgeContext, route: HostRoute): Prom
   const applied: DeepReadonly<KubeObject>[] = [];
   for (const {resource, intent} of wanted) {
     const {store} = storeOf(context.stores, resource.kind);
-    const unread =
-      isNew && resource === exclusive.resource ? context.edge.unread?.(applied, context.stores.platform) : undefined;
-    if (unread) return unread;
+    if (isNew && resource === exclusive.resource) {
+      const early = applied.slice(0, prepared.length);
+      if (settlingMs(context, early) > 0) return {kind: 'waiting', on: `the edge to read ${namesOf(early)}`};
+      const unread = context.edge.unread?.(applied, context.stores.platform);
+      if (unread) return unread;
+    }
     const {object} = await applyIfChanged(context.client, store, resource, intent, {
       hashAnnotation: ANNOTATION.appliedHash,
       corrections: context.corrections,
@@ -100,6 +104,10 @@ export async function publishRoute(context: EdgeContext, route: HostRoute): Prom
     ...contest,
     wakeAtMs: earliest(contest.wakeAtMs, left.objects.size > 0 ? context.clock.now() + left.ms : undefined),
   };
+}
+
+function namesOf(objects: readonly DeepReadonly<KubeObject>[]): string {
+  return objects.map(({kind, metadata}) => `${kind} ${metadata.name}`).join(' and ');
 }
 
 /** The objects that the edge may still need, although nothing refers to them anymore, and for how long. */

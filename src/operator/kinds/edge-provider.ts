@@ -55,6 +55,10 @@ export interface PlatformReader {
 export interface PlatformKind {
   readonly resource: ResourceType;
   readonly metadataOnly?: boolean;
+  /** Absent: all namespaces. */
+  readonly namespace?: string;
+  /** The cache keeps the whole spec. */
+  readonly isCopied?: boolean;
 }
 
 export interface EdgeProblem {
@@ -112,7 +116,12 @@ export interface EdgeProvider {
   addresses?(platform: PlatformReader): readonly string[];
   /** Whether its routes answer PROBE_PATH, so that the prober can tell them apart. */
   provesRoutes?(platform: PlatformReader): boolean;
-  /** The objects of a route, in the order in which to apply them. */
+  /**
+   * Objects of a route without which one of the exclusive kind would do harm: they are applied first, and that one is
+   * created only after the edge certainly has them. Absent: none.
+   */
+  prepare?(route: HostRoute, platform: PlatformReader): RouteObject[];
+  /** The other objects of a route, in the order in which to apply them. */
   build(route: HostRoute): RouteObject[];
   /** The names of the Services to which an object of a route sends requests. */
   backends(object: DeepReadonly<KubeObject>): string[];

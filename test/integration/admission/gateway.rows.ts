@@ -151,7 +151,16 @@ export const gatewayAttacks: readonly ObjectAttack[] = [
     object: policy('steal-selected', {targetSelectors: [{kind: 'HTTPRoute', matchLabels: {}}]}),
     says: REACHES,
   },
-  ...['ListenerSet', 'HTTPRoute'].map(kind => ({
+  // attack: wildcard-over-host
+  {
+    attack: 'HTTP/2 for a wildcard of its own',
+    object: policy('steal-http2', {
+      targetRefs: [{group: GROUP, kind: 'ListenerSet', name: OURS, sectionName: 'https'}],
+      tls: {alpnProtocols: ['h2']},
+    }),
+    says: REACHES,
+  },
+  ...['ListenerSet', 'HTTPRoute', 'ClientTrafficPolicy'].map(kind => ({
     attack: `a ${kind} under the name of a route to come`,
     object: manifest(kind, NEXT, {spec: {}}),
     says: OURS_ALONE,

@@ -9,11 +9,13 @@ const https = {parentRefs: [{name: OURS, kind: 'ListenerSet'}], hostnames: ['sho
 const MANAGED = [
   manifest('ListenerSet', OURS, {spec: {parentRef: PLATFORM, listeners: []}}, managed),
   manifest('HTTPRoute', OURS, {spec: https}, managed),
+  // attack: wildcard-over-host
+  manifest('ClientTrafficPolicy', OURS, {spec: {targetRefs: [{kind: 'ListenerSet', name: OURS}]}}, managed),
 ];
 let world: AdmissionWorld;
 
 beforeAll(async () => {
-  const routing = {provider: 'gateway', gateway: PLATFORM};
+  const routing = {provider: 'gateway', gateway: {...PLATFORM, clientTrafficPolicy: 'traffic'}};
   world = await startAdmissionWorld(
     ...['--set-json', `config.routing=${JSON.stringify(routing)}`],
     ...['--set-json', `admission.tenantGatewayClasses=["${TENANT_CLASS}"]`],

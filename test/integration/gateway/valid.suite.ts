@@ -51,6 +51,8 @@ export function validObjects(clientNow: () => KubeClient): void {
     {what: 'a host that serves', host: 'serves.example.com'},
     {what: 'a host that proves its route', host: 'proves.example.com', changes: {proof: 'a'.repeat(32)}},
     {what: 'the longest host', host: longest},
+    {what: 'a wildcard', host: '*.wild.example.com'},
+    {what: 'a wildcard that proves its route', host: `*.${longest}`, changes: {proof: 'a'.repeat(32)}},
     ...([301, 302, 303, 307, 308] as const).map(status => ({
       what: `a redirect with ${status}`,
       host: `redirects-${status}.example.com`,

@@ -21,6 +21,9 @@ const helm = (await ensurePrograms([HELM])).path('helm');
 const rendered = await renderRoles(helm);
 const roles = rolesIn(rendered);
 const onGateway = rolesIn(await renderRoles(helm, '--set', 'config.routing.provider=gateway'));
+const withWildcards = rolesIn(
+  await renderRoles(helm, '--set', 'config.routing.provider=gateway,config.routing.gateway.clientTrafficPolicy=any'),
+);
 
 test.each([
   {section: 'operator', name: 'nameplate'},
@@ -35,6 +38,12 @@ test('the table of the operator on a Gateway', () => {
   expect(documented('gateway')).toEqual([...others.difference(usual)].sort());
   const replaced = [...usual.difference(others)].map(right => right.split(' ')[1]);
   expect(new Set(replaced)).toEqual(new Set(['ingressclasses', 'ingresses', 'middlewares']));
+});
+
+test('the table of the operator on a Gateway with wildcards', () => {
+  const [usual, others] = [rightsOf(onGateway, 'nameplate'), rightsOf(withWildcards, 'nameplate')];
+  expect(documented('gateway-wildcards')).toEqual([...others.difference(usual)].sort());
+  expect(usual.difference(others).size).toBe(0);
 });
 
 test('while a platform moves to a Gateway, the operator has the rights of both', async () => {

@@ -358,6 +358,10 @@ export interface OperatorConfig {
        */
       readonly supportedFeatures: readonly string[];
       /**
+       * For Envoy Gateway: ClientTrafficPolicy of the Gateway, in its namespace. Each wildcard host gets a copy without HTTP/2, so that browsers reach no other host over its connections. If empty, wildcard hosts are refused.
+       */
+      readonly clientTrafficPolicy: string;
+      /**
        * Name and version of the implementation, for example Envoy Gateway 1.9.0. The threat model says with which one its promises were tested. If empty, the version is unknown.
        */
       readonly version: string;
