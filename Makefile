@@ -13,7 +13,7 @@ demo: $(INSTALLED) ## the main job on a real Kubernetes, step by step (KEEP=1 le
 	@node test/demo/demo.ts
 
 .PHONY: console
-console: $(INSTALLED) ## the console in your browser, with users and hosts of the tests (Ctrl-C stops it)
+console: $(INSTALLED) ## the console in your browser, with users and a domain of the tests (Ctrl-C stops it)
 	@node test/integration/console/try.ts
 
 .PHONY: test

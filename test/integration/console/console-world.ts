@@ -1,6 +1,6 @@
 /**
  * An API server that accepts the ID tokens of a real identity provider, as docs/console.md says, with the chart's roles,
- * and the console as a separate process. There is no operator: the tests write what it would report.
+ * and the console as a separate process. By default, there is no operator: the tests write what it would report.
  */
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -47,7 +47,8 @@ export interface ConsoleWorld {
   stop(): Promise<void>;
 }
 
-export async function startConsoleWorld(users = USERS): Promise<ConsoleWorld> {
+/** `startApi`: with these flags, and with our CRDs. */
+export async function startConsoleWorld(users = USERS, startApi = startBareApi): Promise<ConsoleWorld> {
   const programs = await ensurePrograms([HELM, 'kube', 'etcd']);
   const folder = await mkdtemp(join(tmpdir(), 'nameplate-console-'));
   const stops: (() => Promise<unknown>)[] = [() => rm(folder, {recursive: true, force: true})];
@@ -67,7 +68,7 @@ export async function startConsoleWorld(users = USERS): Promise<ConsoleWorld> {
     stops.push(provider.stop);
     const authentication = join(folder, 'authentication.yaml');
     await writeFile(authentication, await authenticationConfig(provider.issuer, ca));
-    const api = await startApiServer({crds: [`${ROOT}/crds`], flags: [`--authentication-config=${authentication}`]});
+    const api = await startApi([`--authentication-config=${authentication}`]);
     stops.push(api.stop);
     await api.apply(await renderRoles(programs.path('helm')));
     await bindRoles(api);
@@ -107,6 +108,10 @@ export async function startConsoleWorld(users = USERS): Promise<ConsoleWorld> {
     await stop();
     throw error;
   }
+}
+
+function startBareApi(flags: readonly string[]): Promise<ApiServer> {
+  return startApiServer({crds: [`${ROOT}/crds`], flags});
 }
 
 /** The one of the documentation, with the address and the certificate of this provider. */

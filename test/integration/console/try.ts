@@ -1,24 +1,67 @@
 /**
- * `make console`: the console in a browser, with an API server and an identity provider of the tests, and hosts in several
- * states. There is no operator, so nothing that is added goes live.
+ * `make console`: the console in a browser, with the operator, cert-manager, an identity provider, and name servers, whose
+ * zone has the form of a DNS provider. An edge of the tests answers the probes; hosts have no other visitors.
  */
 import {once} from 'node:events';
-import {createTestClient} from '../../support/kube.ts';
+import {LABEL} from '../../../src/api/names.ts';
+import {ENDPOINT_SLICE, NAMESPACE, PROJECT, SERVICE} from '../../../src/operator/kinds/kinds.ts';
+import {endpointSlice, PORT, project, service} from '../../support/objects.ts';
+import {installIngressClass, type OperatorWorld, startOperatorWorld} from '../operator/operator-world.ts';
+import {startTlsEdge} from '../operator/tls-edge.ts';
 import {startConsoleWorld, USERS} from './console-world.ts';
-import {newShowcase} from './objects.ts';
+import {startDnsForm} from './dns-form.ts';
 
-const world = await startConsoleWorld();
-try {
-  const admin = createTestClient(world.api.kubeconfig);
-  const path = await newShowcase(admin);
-  await admin.close();
-  console.log(`
-The console:    ${world.url}${path}
+const ZONE = 'acme-shoes.test';
+const PLANS = {acme: 'pro', globex: 'starter'};
+
+await using stops = new AsyncDisposableStack();
+const interrupted = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+const {console: page, world} = await startWorlds();
+await world.certManager.install();
+await installIngressClass(world.client);
+const edge = await startTlsEdge(world);
+stops.defer(edge.stop);
+await world.startOperator('operator', {probes: {addresses: [edge.address]}});
+for (const [name, plan] of Object.entries(PLANS)) {
+  await world.client.patch(NAMESPACE, {name}, {metadata: {labels: {[LABEL.plan]: plan}}});
+  await world.client.apply(SERVICE, service(name, 'shop', [{name: PORT.name, port: PORT.number}]));
+  await world.client.apply(ENDPOINT_SLICE, endpointSlice(name, 'shop', true));
+  await world.client.apply(PROJECT, project(name, 'shop'));
+}
+const old = {type: 'A', value: '192.0.2.77'};
+const form = await formOf([
+  {...old, name: '@'},
+  {...old, name: 'www'},
+  {type: 'TXT', name: '@', value: 'v=spf1 -all'},
+]);
+console.log(`
+The console:    ${page.url}
 Sign in as:     ${Object.keys(USERS).join(', ')} (any password)
+The domain:     ${ZONE}, which shows another site at ${old.value}
+Its DNS form:   ${form.url}
 Stop it:        Ctrl-C
 
 The certificate is self-signed, so the browser warns twice: of the console, and of the identity provider.`);
-  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
-} finally {
-  await world.stop();
+await interrupted;
+
+async function startWorlds() {
+  let world: OperatorWorld | undefined;
+  const console = await startConsoleWorld(USERS, async flags => {
+    world = await startOperatorWorld({flags});
+    return {...world.api, stop: world.stop};
+  });
+  stops.defer(console.stop);
+  if (!world) throw new Error('the API server was not started');
+  return {console, world};
+}
+
+async function formOf(records: Parameters<typeof startDnsForm>[2] = []) {
+  await world.dns.addZone(ZONE);
+  for (const type of new Set(records.map(each => each.type))) {
+    const ofType = records.filter(each => each.type === type);
+    for (const {name, value} of ofType) await world.dns.set(name === '@' ? ZONE : `${name}.${ZONE}`, type, [value]);
+  }
+  const started = await startDnsForm(world.dns, ZONE, records);
+  stops.defer(started.stop);
+  return started;
 }

@@ -101,6 +101,8 @@ export interface OperatorWorldOptions {
   readonly program?: readonly string[];
   /** A zone that the name servers forward to another one. */
   readonly forwarded?: Forwarded;
+  /** Further flags of the API server. */
+  readonly flags?: readonly string[];
 }
 
 interface Approval {
@@ -115,7 +117,7 @@ export async function startOperatorWorld(options: OperatorWorldOptions = {}): Pr
   const {audit, flags} = await Audit.prepare(folder, OPERATOR_USER, atScale ? [CERT_MANAGER_USER] : []);
   const crds = [join(ROOT, 'crds'), programs.asset('traefik-crds.yml')];
   const [api, dns] = await Promise.all([
-    startApiServer({crds, flags, address}),
+    startApiServer({crds, flags: [...flags, ...(options.flags ?? [])], address}),
     startNameServers(folder, address, options.forwarded),
   ]);
   await api.kubectl('create', 'namespace', RELEASE.namespace);
