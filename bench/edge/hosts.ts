@@ -116,13 +116,13 @@ try {
 
 /** The Gateway and its class, which the provider needs to interpret a status. */
 async function readPlatform(): Promise<PlatformReader> {
-  if (edge.name !== 'gateway') return {get: () => undefined};
+  if (edge.name !== 'gateway') return {get: () => undefined, list: () => []};
   const {namespace, name} = routing.gateway;
   const found = new Map<string, KubeObject | undefined>();
   const own = await client.get(GATEWAY, {namespace, name});
   found.set(GATEWAY.kind, own);
   found.set(GATEWAY_CLASS.kind, await client.get(GATEWAY_CLASS, {name: own?.spec.gatewayClassName ?? ''}));
-  return {get: ({kind}: ResourceType) => found.get(kind) as never};
+  return {get: ({kind}: ResourceType) => found.get(kind) as never, list: () => []};
 }
 
 async function makeTenant(namespace: string): Promise<void> {

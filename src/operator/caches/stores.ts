@@ -183,10 +183,13 @@ function platformStores(manager: Manager, platformKinds: readonly PlatformKind[]
     resource,
     store: manager.cache(resource, {metadataOnly, namespace, transform: isCopied ? slimCopied : slimPlatform}),
   }));
+  const storeOf = ({kind}: ResourceType) => caches.find(({resource}) => resource.kind === kind)?.store;
   return {
     stores: caches.map(({store}) => store),
-    get: <T extends KubeObject>({kind}: ResourceType<T>, key: string) =>
-      caches.find(({resource}) => resource.kind === kind)?.store.get(key) as DeepReadonly<T> | undefined,
+    get: <T extends KubeObject>(resource: ResourceType<T>, key: string) =>
+      storeOf(resource as ResourceType)?.get(key) as DeepReadonly<T> | undefined,
+    list: <T extends KubeObject>(resource: ResourceType<T>) =>
+      (storeOf(resource as ResourceType)?.list() ?? []) as Iterable<DeepReadonly<T>>,
   };
 }
 

@@ -9,7 +9,10 @@ import {explainNoBackend, findBackend} from './backend.ts';
 function told(spec: NonNullable<Service['spec']>, port: string | number = 80) {
   const services = new Store<Service>({onHandlerError: () => undefined});
   services.upsert(slimService({apiVersion: 'v1', kind: 'Service', metadata: {name: 'shop', namespace: 'a'}, spec}));
-  const sources = {stores: {services, platform: {get: () => undefined}}, edge: {problem: () => undefined}};
+  const sources = {
+    stores: {services, platform: {get: () => undefined, list: () => []}},
+    edge: {problem: () => undefined},
+  };
   const metadata = {name: 'shop', namespace: 'a'};
   const project: Project = {
     apiVersion: 'any/v1',

@@ -79,6 +79,7 @@ export interface ClientTrafficPolicy extends KubeObject {
   spec: {
     targetRefs?: GatewayParentRef[];
     tls?: {alpnProtocols?: string[]; clientValidation?: object} & object;
+    http3?: object;
   } & object;
   status?: {ancestors?: {ancestorRef: GatewayParentRef; controllerName: string; conditions?: GatewayCondition[]}[]};
 }

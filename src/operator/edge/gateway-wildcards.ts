@@ -8,7 +8,7 @@
  */
 import {withoutWildcard} from '../../api/host-names.ts';
 import {isWildcard} from '../../dns/dns.ts';
-import type {DeepReadonly} from '../../runtime/kube/object.ts';
+import {type DeepReadonly, keyOf} from '../../runtime/kube/object.ts';
 import type {RoutingConfig} from '../config/config.ts';
 import type {HostRoute, PlatformReader, RouteObject} from '../kinds/edge-provider.ts';
 import {
@@ -22,11 +22,13 @@ import {routeMetadata} from './route-objects.ts';
 
 /**
  * Envoy Gateway uses only the most specific policy of a listener, so that of a wildcard has everything that the
- * platform's policy sets for HTTP/1.1. A field that is not listed here is not set.
+ * platform's policy sets for the HTTP/1.1 of one listener. The PROXY protocol, keepalives, and HTTP/3 are settings of the
+ * port: those of one listener apply to all.
  */
-const COPIED = [
-  ...['tcpKeepalive', 'enableProxyProtocol', 'proxyProtocol', 'clientIPDetection', 'path', 'headers', 'timeout'],
-  ...['connection', 'http1', 'healthCheck', 'scheme'],
+const COPIED = ['clientIPDetection', 'path', 'headers', 'timeout', 'connection', 'http1', 'healthCheck', 'scheme'];
+/** Somebody may have created the object before. */
+const REMOVED = [
+  ...['http2', 'http3', 'grpc', 'tcpKeepalive', 'enableProxyProtocol', 'proxyProtocol', 'targetRef', 'targetSelectors'],
 ];
 
 /** Names one label below, in any case, with or without a port. */
@@ -51,6 +53,10 @@ export function wildcards({namespace, clientTrafficPolicy: name}: RoutingConfig[
       if (!policy) {
         return `The ClientTrafficPolicy ${shown} of the cluster's Gateway is missing, so a wildcard would take other hosts over HTTP/2 connections. List each host separately, or ask the platform team to create it, or to correct config.routing.gateway.clientTrafficPolicy.`;
       }
+      const withHttp3 = [...platform.list(CLIENT_TRAFFIC_POLICY)].find(({spec}) => spec.http3);
+      if (withHttp3) {
+        return `The ClientTrafficPolicy ${keyOf(withHttp3)} has http3, which Envoy Gateway serves for all hosts of the port, so a wildcard would take other hosts over HTTP/3 connections. List each host separately, or ask the platform team to remove http3.`;
+      }
       if (!policy.spec.tls?.clientValidation) return undefined;
       return `The ClientTrafficPolicy ${shown} of the cluster's Gateway validates the certificates of clients, which Nameplate cannot copy for a wildcard. List each host separately.`;
     },
@@ -69,6 +75,7 @@ function withoutHttp2(route: HostRoute, spec: DeepReadonly<ClientTrafficPolicy['
     kind: CLIENT_TRAFFIC_POLICY.kind,
     metadata: routeMetadata(route, route.name),
     spec: {
+      ...Object.fromEntries(REMOVED.map(field => [field, null])),
       ...Object.fromEntries(COPIED.map(field => [field, settings[field] ?? null])),
       targetRefs: [{group: GATEWAY_GROUP, kind: LISTENER_SET.kind, name: route.name}],
       tls: {...spec.tls, alpnProtocols: ['http/1.1']},

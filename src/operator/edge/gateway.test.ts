@@ -33,11 +33,12 @@ function platformWith(features?: readonly string[]): PlatformReader {
       ...(features && {status: {supportedFeatures: features.map(name => ({name}))}}),
     },
   };
-  return {get: ({kind}: ResourceType<never>, key: string) => objects[`${kind} ${key}`] as never};
+  return {get: ({kind}: ResourceType<never>, key: string) => objects[`${kind} ${key}`] as never, list: () => []};
 }
 
 const platform = platformWith();
-const NOTHING: PlatformReader = {get: () => undefined};
+const EMPTY_POLICY = {apiVersion: 'v1', kind: CLIENT_TRAFFIC_POLICY.kind};
+const NOTHING: PlatformReader = {get: () => undefined, list: () => []};
 
 const redirecting: HostRoute = {...route, redirect: {to: 'b.test', status: 308}};
 
@@ -195,11 +196,13 @@ describe('a wildcard', () => {
     {...ON_GATEWAY, gateway: {...ON_GATEWAY.gateway, clientTrafficPolicy: 'traffic'}},
     'challenges.edge.test',
   );
-  const platformWithPolicy = (spec: object): PlatformReader => ({
+  /** `ofAnother`: fields of another policy in the namespace of the Gateway. */
+  const platformWithPolicy = (spec: object, ofAnother = {}): PlatformReader => ({
     get: (resource, key) =>
       resource === (CLIENT_TRAFFIC_POLICY as ResourceType)
         ? ((key === 'edge/traffic' ? {spec} : undefined) as never)
         : platform.get(resource, key),
+    list: () => [{metadata: {name: 'default-hosts', namespace: 'edge'}, spec: {...spec, ...ofAnother}}] as never,
   });
   const targetRefs = [{group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'platform'}];
   const prepared = (of: HostRoute, spec: object) => withPolicy.prepare?.(of, platformWithPolicy(spec)) ?? [];
@@ -213,6 +216,13 @@ describe('a wildcard', () => {
   });
 
   // attack: wildcard-over-host
+  test('is refused while a policy of any listener has HTTP/3, which all listeners of the port then have', () => {
+    const says = withPolicy.unsupportedWildcard(platformWithPolicy({targetRefs}, {http3: {}}));
+    expect(says).toContain('The ClientTrafficPolicy edge/default-hosts has http3');
+    expect(withPolicy.reads({...EMPTY_POLICY, metadata: {name: 'default-hosts', namespace: 'edge'}})).toBe(true);
+  });
+
+  // attack: wildcard-over-host
   test('has the policy of the Gateway for HTTP/1.1, before everything else', () => {
     const tls = {minVersion: '1.3', alpnProtocols: ['h2', 'http/1.1']};
     const copied = {clientIPDetection: {xForwardedFor: {numTrustedHops: 1}}, timeout: {http: {idleTimeout: '1m'}}};
@@ -222,6 +232,8 @@ describe('a wildcard', () => {
       tls,
       http2: {},
       http3: {},
+      proxyProtocol: {},
+      tcpKeepalive: {},
       ...copied,
     });
     expect(others).toEqual([]);
@@ -238,6 +250,7 @@ describe('a wildcard', () => {
       tls: {minVersion: '1.3', alpnProtocols: ['http/1.1']},
     });
     expect(policy?.intent, 'what the Gateway no longer has').toHaveProperty('spec.headers', null);
+    expect(policy?.intent, 'if it was there before').toHaveProperty('spec.http3', null);
   });
 
   test('alone has one', () => {
@@ -253,11 +266,7 @@ describe('a wildcard', () => {
   });
 
   test('changes if the policy of the Gateway does', () => {
-    const policy = (name: string) => ({
-      ...{apiVersion: 'v1', kind: CLIENT_TRAFFIC_POLICY.kind},
-      metadata: {name, namespace: 'edge'},
-    });
-    expect(['traffic', 'another'].map(name => withPolicy.reads(policy(name)))).toEqual([true, false]);
+    expect(withPolicy.reads({...EMPTY_POLICY, metadata: {name: 'traffic', namespace: 'edge'}})).toBe(true);
   });
 
   // attack: wildcard-over-host

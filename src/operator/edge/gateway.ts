@@ -87,8 +87,7 @@ export function gateway({gateway: config}: RoutingConfig, challengeHost: string)
   };
 
   function reads(object: DeepReadonly<KubeObject>): boolean {
-    if (object.kind === CLIENT_TRAFFIC_POLICY.kind) return object.metadata.name === config.clientTrafficPolicy;
-    return object.kind === GATEWAY_CLASS.kind || keyOf(object) === shown;
+    return [GATEWAY_CLASS.kind, CLIENT_TRAFFIC_POLICY.kind].includes(object.kind) || keyOf(object) === shown;
   }
 
   function problem(platform: PlatformReader) {

@@ -25,7 +25,7 @@ const beforeTheChange = moving(next, former, routing);
 
 function platformWith(...kinds: string[]): PlatformReader {
   const object = {spec: {gatewayClassName: 'edge', controllerName: 'example.com/edge'}};
-  return {get: ({kind}: ResourceType<never>) => (kinds.includes(kind) ? object : undefined) as never};
+  return {get: ({kind}: ResourceType<never>) => (kinds.includes(kind) ? object : undefined) as never, list: () => []};
 }
 
 const platform = platformWith('Gateway', 'GatewayClass', 'IngressClass');

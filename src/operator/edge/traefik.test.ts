@@ -8,7 +8,7 @@ import {MIDDLEWARE, type Middleware, traefik} from './traefik.ts';
 
 const edge = traefik({...ON_GATEWAY, provider: 'traefik', ingressClassName: 'edge'});
 
-const NO_PLATFORM = {get: () => undefined};
+const NO_PLATFORM = {get: () => undefined, list: () => []};
 
 /** As the API server stores them. */
 function objectsOf(of: HostRoute): KubeObject[] {

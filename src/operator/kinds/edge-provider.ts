@@ -50,6 +50,7 @@ export type PublishedRoute = {readonly kind: 'serve'} | {readonly kind: 'redirec
 /** The platform's own objects, from the caches. `key`: "name" or "namespace/name". */
 export interface PlatformReader {
   get<T extends KubeObject>(resource: ResourceType<T>, key: string): DeepReadonly<T> | undefined;
+  list<T extends KubeObject>(resource: ResourceType<T>): Iterable<DeepReadonly<T>>;
 }
 
 export interface PlatformKind {

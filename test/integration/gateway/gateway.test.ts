@@ -42,7 +42,7 @@ test('until its controller has seen it, an object is pending', async () => {
   const route = await routeIn(client, 'unseen', 'unseen.example.com');
   const stored = [];
   for (const {resource, intent} of edge.build(route)) stored.push(await client.apply(resource, intent));
-  expect(edge.verdict(stored, {get: () => undefined})).toMatchObject({kind: 'pending'});
+  expect(edge.verdict(stored, {get: () => undefined, list: () => []})).toMatchObject({kind: 'pending'});
 });
 
 const config = {certificates: {approval: {enabled: false}}} as OperatorConfig;
