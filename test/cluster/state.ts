@@ -21,11 +21,14 @@ export const ADDRESSES = {
   /** The CA's resolver: like `resolver`, but with overrides. */
   ca: '172.30.0.55',
   pebble: '172.30.0.56',
+  /** Of the Service of the platform's name server, once the chart is installed. */
+  nameServer: '172.30.0.57',
   ingress: '172.30.0.80',
 } as const;
 
 export const BASE_DOMAIN = 'apps.nameplate.test';
 export const TARGET_DOMAIN = 'edge.nameplate.test';
+export const ACME_DOMAIN = 'acme.nameplate.test';
 
 /** Zone files, as a path on the node; it is private to the node. */
 export const ZONES = '/run/nameplate/zones';

@@ -3,7 +3,7 @@ import {existsSync} from 'node:fs';
 import {mkdir, readFile, rename, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {withLock} from './lock.ts';
-import {ADDRESSES, BASE_DOMAIN, TARGET_DOMAIN} from './state.ts';
+import {ACME_DOMAIN, ADDRESSES, BASE_DOMAIN, TARGET_DOMAIN} from './state.ts';
 import {until} from './wait.ts';
 import {formatValue, formatZone, parseZone, undotted, type ZoneFile, type ZoneRecord} from './zonefile.ts';
 
@@ -48,6 +48,8 @@ const NAME_SERVERS = ['ns1.dns.test', 'ns2.dns.test'];
 const TLD_SERVER = 'a.tld-servers.test';
 const ROOT_SERVER = 'a.root-servers.test';
 const TLDS = ['com', 'org', 'net', 'test', 'dev', 'io', 'de', 'uk'];
+/** Of the platform's own name server. The delegation of the ACME domain points to it, as docs/platform-zone.md says. */
+const PLATFORM_SERVER = 'ns1.nameplate.test';
 const CUSTOMER_ZONES = ['example.com', 'example.org', 'example.net'];
 
 export function openZones(root: string): Zones {
@@ -178,7 +180,8 @@ export async function seedZones(root: string): Promise<void> {
     for (const zone of CUSTOMER_ZONES) await write(folder, zone, delegation(zone));
     await write(folder, 'dns.test', [...delegation('dns.test'), ...serverGlue]);
     const toIngress = platform.map(name => record(name, 'A', ADDRESSES.ingress));
-    await write(folder, 'nameplate.test', [...delegation('nameplate.test'), ...toIngress]);
+    const acme = [record(PLATFORM_SERVER, 'A', ADDRESSES.nameServer), record(ACME_DOMAIN, 'NS', PLATFORM_SERVER)];
+    await write(folder, 'nameplate.test', [...delegation('nameplate.test'), ...toIngress, ...acme]);
   }
 }
 

@@ -2,8 +2,9 @@
  * The platform team installs Nameplate; a tenant publishes a project and meets the two conditions for custom domains.
  */
 
+import {shellWord} from '../../src/operations/untrusted-text.ts';
 import type {Edge} from '../cluster/programs.ts';
-import {RELEASE, valuesFor} from '../support/install.ts';
+import {DELEGATED, RELEASE, valuesFor} from '../support/install.ts';
 import {
   allowListeners,
   apply,
@@ -41,8 +42,11 @@ export async function install(terminal: Terminal, edge: Edge): Promise<void> {
   );
   const columns = 'NAME:.metadata.name,PHASE:.status.phase,ACCOUNT:.spec.serviceAccountName';
   await terminal.type(`kubectl -n ${namespace} get pods -o custom-columns=${columns}`, {
-    shows: 'the operator, and the program that answers the challenges of CAs, each under its own service account',
-    matching: [/(nameplate-\S+ +Running +nameplate(-challenges)?\s*){4}$/],
+    shows: 'the operator, and the programs that answer the challenges of CAs, each under its own service account',
+    matching: [/(nameplate-\S+ +Running +nameplate(-challenges|-nameserver)?\s*){6}$/],
+  });
+  await terminal.type(`kubectl ${DELEGATED.map(shellWord).join(' ')}`, {
+    shows: 'the name server gets the address to which acme.nameplate.test is delegated, as from a load balancer',
   });
   const caBundle = "$(kubectl get clusterissuer pebble -o jsonpath='{.spec.acme.caBundle}')";
   const issuer = `{"apiVersion":"nameplate.dev/v1alpha1","kind":"ACMEIssuer","metadata":{"name":"pebble"},"spec":{"server":"https://172.30.0.56:14000/dir","caaIdentities":["pebble.test"],"caBundle":"'"${caBundle}"'"}}`;

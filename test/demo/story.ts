@@ -11,6 +11,7 @@ import {defaultHost, freePlan, install, notDeployed} from './platform.ts';
 import {renewal} from './renewal.ts';
 import {print, Terminal} from './terminal.ts';
 import {brokenCertificate, forbiddenByCaa, heldHost, movedHost} from './trouble.ts';
+import {wildcard} from './wildcard.ts';
 
 const terminal = new Terminal();
 
@@ -47,6 +48,10 @@ async function main(): Promise<void> {
     await Promise.all([redirected.done, watched]);
     await movedHost(aside, await heldHost(aside, edge), edge);
   });
+  const wild = terminal.aside(async aside => {
+    await Promise.all([redirected.done, watched]);
+    return wildcard(aside, target, edge);
+  });
   const installed = terminal.aside(async aside => {
     await watched;
     await installMessages(aside);
@@ -61,6 +66,7 @@ async function main(): Promise<void> {
   await renewed.show();
   await repaired.show();
   await moved.show();
+  const compared = await wild.show();
   await processed.done; // from now on, only the commands typed here make the operator write
   const before = await apiWrites(cluster);
   await apex(terminal, cluster);
@@ -73,7 +79,7 @@ async function main(): Promise<void> {
   await description(terminal);
   await processed.show();
 
-  const figures: Figures = {lifetimes, removed, writes, story: terminal.seconds};
+  const figures: Figures = {lifetimes, wildcard: compared, removed, writes, story: terminal.seconds};
   terminal.heading('Figures');
   for (const line of formatFigures(figures)) print(line);
 }

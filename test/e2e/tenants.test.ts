@@ -6,6 +6,7 @@ import * as failures from './failures.suite.ts';
 import {sendingMessages} from './messages.suite.ts';
 import {repairing} from './repairs.suite.ts';
 import * as states from './states.suite.ts';
+import {servingWildcards} from './wildcards.suite.ts';
 
 describe.concurrent('the life of a Domain', () => {
   describe('(none) -> added', states.adding);
@@ -24,5 +25,6 @@ describe.concurrent('what fails', () => {
 describe.concurrent('what changes', changing);
 describe.concurrent('primary and redirect', swapping);
 describe.concurrent('two accounts and one host', racing);
+describe.concurrent('wildcards and delegated challenges', servingWildcards);
 describe.concurrent('what is repaired', repairing);
 describe.concurrent('the messages API', sendingMessages);

@@ -2,6 +2,7 @@
 import {randomBytes} from 'node:crypto';
 import {findCondition} from '../../src/api/conditions.ts';
 import type {ProjectSpec} from '../../src/api/generated/project.ts';
+import {objectNameOf} from '../../src/api/host-names.ts';
 import {ANNOTATION, LABEL} from '../../src/api/names.ts';
 import type {DomainConditionType} from '../../src/operator/domain/reasons.ts';
 import type {DomainState} from '../../src/operator/domain/summary.ts';
@@ -106,7 +107,7 @@ export class ClusterTenant {
   }
 
   domain(host: string): Promise<kinds.Domain | undefined> {
-    return this.#client.get(kinds.DOMAIN, {namespace: this.namespace, name: host});
+    return this.#client.get(kinds.DOMAIN, {namespace: this.namespace, name: objectNameOf(host)});
   }
 
   async project(name = 'shop'): Promise<kinds.Project | undefined> {
@@ -120,7 +121,7 @@ export class ClusterTenant {
   }
 
   async claim(host: string): Promise<kinds.DomainClaim | undefined> {
-    return this.#client.get(kinds.DOMAIN_CLAIM, {name: host});
+    return this.#client.get(kinds.DOMAIN_CLAIM, {name: objectNameOf(host)});
   }
 
   /** Waits until the Domain is as expected for its current spec. Otherwise fails with its actual state. */
@@ -129,7 +130,7 @@ export class ClusterTenant {
       if (domain && isAs(domain, expected)) return undefined;
       return `wanted ${JSON.stringify(expected)}, but ${domain ? describe(domain) : 'it does not exist'}`;
     };
-    const key = {namespace: this.namespace, name: host};
+    const key = {namespace: this.namespace, name: objectNameOf(host)};
     try {
       return await untilObject(this.#client, kinds.DOMAIN, key, complaint);
     } catch (error) {
@@ -161,11 +162,11 @@ export class ClusterTenant {
     return until(`${this.namespace}: ${host} shows its records`, required, WAIT);
   }
 
-  /** Creates the records in status.dns.required, as a tenant does at the DNS provider. */
+  /** Creates the records in status.dns.required, as a tenant does at the DNS provider; of alternatives, the first. */
   async createRecords(host: string, isWanted: (type: string) => boolean = () => true): Promise<void> {
     const {zones, info} = this.#cluster;
-    for (const {type, name, value} of await this.records(host)) {
-      if (!isWanted(type)) continue;
+    for (const {type, name, value, insteadOf} of await this.records(host)) {
+      if (!isWanted(type) || insteadOf !== undefined) continue;
       // An ALIAS is internal to the provider: everyone else sees the target's addresses.
       await (type === 'ALIAS' ? zones.set(name, 'A', info.ingress.address) : zones.set(name, type, value));
     }
@@ -239,7 +240,7 @@ export class ClusterTenant {
 
   /** The route objects of a host, without its Service. */
   async routes(host: string): Promise<KubeObject[]> {
-    const selector = {namespace: this.namespace, labelSelector: `${LABEL.host}=${host}`};
+    const selector = {namespace: this.namespace, labelSelector: `${LABEL.host}=${objectNameOf(host)}`};
     const resources = this.#cluster.info.edge === 'gateway' ? [LISTENER_SET, HTTP_ROUTE] : [kinds.INGRESS, MIDDLEWARE];
     const found = resources.map(kind => listAll<KubeObject>(this.#client, kind, selector));
     return (await Promise.all(found)).flat();
@@ -257,7 +258,7 @@ export class ClusterTenant {
   }
 
   async certificate(host: string): Promise<kinds.Certificate | undefined> {
-    const selector = {namespace: this.namespace, labelSelector: `${LABEL.host}=${host}`};
+    const selector = {namespace: this.namespace, labelSelector: `${LABEL.host}=${objectNameOf(host)}`};
     return (await listAll(this.#client, kinds.CERTIFICATE, selector))[0];
   }
 

@@ -2,6 +2,7 @@
 import {join} from 'node:path';
 import type {Cluster} from '../cluster/cluster.ts';
 import type {Edge} from '../cluster/programs.ts';
+import {ADDRESSES} from '../cluster/state.ts';
 import {LISTENERS_ALLOWED} from './objects.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -18,6 +19,15 @@ export const RELEASE = {
 export function valuesFor(edge: Edge): string[] {
   return [RELEASE.values, ...(edge === 'gateway' ? ['test/support/values-gateway.yaml'] : [])];
 }
+
+/**
+ * Gives the Service of the name server the address to which the ACME domain is delegated, as a load balancer would:
+ * arguments of kubectl.
+ */
+export const DELEGATED = [
+  ...['-n', RELEASE.namespace, 'patch', 'service', `${RELEASE.name}-nameserver`],
+  ...['--patch', JSON.stringify({spec: {externalIPs: [ADDRESSES.nameServer]}})],
+] as const;
 
 /** The operator's service account, as the API server names it. */
 export const OPERATOR_USER = `system:serviceaccount:${RELEASE.namespace}:${RELEASE.name}`;
@@ -44,13 +54,17 @@ export async function thumbprint({kubectl}: Pick<Cluster, 'kubectl'>): Promise<s
  * Installs or upgrades the chart, and returns once its pods are ready. The image must be loaded. `settings` are Helm's
  * `--set` arguments, such as `config.certificates.issuerRef.name=selfca`.
  */
-export async function installOperator({info, apply, helm}: Cluster, settings: readonly string[] = []): Promise<void> {
+export async function installOperator(
+  {info, apply, helm, kubectl}: Cluster,
+  settings: readonly string[] = [],
+): Promise<void> {
   const {name, namespace, chart} = RELEASE;
   await apply(NAMESPACE);
   const values = valuesFor(info.edge).flatMap(file => ['--values', join(ROOT, file)]);
   const files = [join(ROOT, chart), '--namespace', namespace, ...values];
   const changes = settings.flatMap(setting => ['--set', setting]);
   await helm('upgrade', '--install', name, ...files, ...changes, '--wait', '--timeout', '120s');
+  await kubectl(...DELEGATED);
 }
 
 /** The pod that holds the lease. */

@@ -1,6 +1,7 @@
 /** Builders of the objects that a tenant or the platform applies, with sensible defaults. */
 import type {DomainSpec} from '../../src/api/generated/domain.ts';
 import type {ProjectSpec} from '../../src/api/generated/project.ts';
+import {objectNameOf} from '../../src/api/host-names.ts';
 import {API_VERSION, LABEL} from '../../src/api/names.ts';
 import type {Domain, EndpointSlice, Project, Service} from '../../src/operator/kinds/kinds.ts';
 import type {KubeObject} from '../../src/runtime/kube/object.ts';
@@ -40,7 +41,7 @@ export function domain(
   redirect?: DomainSpec['redirect'],
 ): Domain {
   const spec: DomainSpec = {host, projectRef: {name: projectName}, ...(redirect && {redirect})};
-  return {apiVersion: API_VERSION, kind: 'Domain', metadata: {name: host, namespace: inNamespace}, spec};
+  return {apiVersion: API_VERSION, kind: 'Domain', metadata: {name: objectNameOf(host), namespace: inNamespace}, spec};
 }
 
 /** Selects the pods whose label `app` is the Service's name. */
