@@ -3,7 +3,7 @@ import type {WildcardFigures} from './wildcard.ts';
 
 export interface Figures {
   readonly lifetimes: Lifetimes;
-  readonly wildcard: WildcardFigures | undefined;
+  readonly wildcard: WildcardFigures;
   /** Seconds. */
   readonly removed: number;
   /** For one domain, by resource and verb. */
@@ -16,7 +16,7 @@ export function formatFigures({lifetimes, wildcard, removed, writes, story}: Fig
   const {verified, certified, live, answered} = lifetimes;
   return [
     `record correct → verified ${shown(verified)}, certified ${shown(certified)}, live ${shown(live)}, first answer ${shown(answered)}`,
-    ...(wildcard ? [compared(wildcard)] : []),
+    compared(wildcard),
     `kubectl delete → not served ${shown(removed)}`,
     `API writes of the operator for one domain: added → live ${listed(writes.toLive)}; live → removed ${listed(writes.toRemoved)}`,
     `the story ${shown(story)}`,

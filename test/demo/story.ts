@@ -50,7 +50,7 @@ async function main(): Promise<void> {
   });
   const wild = terminal.aside(async aside => {
     await Promise.all([redirected.done, watched]);
-    return wildcard(aside, target, edge);
+    return wildcard(aside, target);
   });
   const installed = terminal.aside(async aside => {
     await watched;

@@ -1,6 +1,5 @@
 /** Every name below a domain with one certificate, which the CA validates over DNS. */
-import type {Edge} from '../cluster/programs.ts';
-import {apply, dns, message, untilServed, waitForCondition, waitForDomain, waitForReason} from './commands.ts';
+import {apply, dns, untilServed, waitForCondition, waitForDomain} from './commands.ts';
 import {projectManifest} from './manifests.ts';
 import type {Terminal} from './terminal.ts';
 
@@ -16,8 +15,7 @@ export interface WildcardFigures {
   readonly beside: number;
 }
 
-/** Returns undefined if the edge cannot serve wildcards. */
-export async function wildcard(terminal: Terminal, target: string, edge: Edge): Promise<WildcardFigures | undefined> {
+export async function wildcard(terminal: Terminal, target: string): Promise<WildcardFigures> {
   terminal.heading('A wildcard: a certificate without credentials for the DNS of the tenant');
   await terminal.type(
     [
@@ -28,11 +26,6 @@ export async function wildcard(terminal: Terminal, target: string, edge: Edge): 
     {shows: 'a project lists a wildcard, and a host beside it'},
   );
   await terminal.type(waitForDomain('acme', NAMED), {shows: `the Domain of ${WILDCARD}`});
-  if (edge === 'gateway') {
-    await terminal.type(waitForReason('acme', NAMED, 'WildcardUnsupported'), {shows: 'refused on this edge'});
-    await terminal.type(message('acme', NAMED), {shows: 'the tenant sees why', matching: [/wildcard/i]});
-    return undefined;
-  }
   await terminal.type(waitForCondition('acme', NAMED, 'Accepted'), {shows: 'accepted'});
   const record = '{.type} {.name} {.value}{"\\n"}';
   const {text} = await terminal.type(

@@ -6,7 +6,7 @@ import {objectNameOf} from '../../src/api/host-names.ts';
 import {ANNOTATION, LABEL} from '../../src/api/names.ts';
 import type {DomainConditionType} from '../../src/operator/domain/reasons.ts';
 import type {DomainState} from '../../src/operator/domain/summary.ts';
-import {HTTP_ROUTE, LISTENER_SET} from '../../src/operator/edge/gateway-kinds.ts';
+import {CLIENT_TRAFFIC_POLICY, HTTP_ROUTE, LISTENER_SET} from '../../src/operator/edge/gateway-kinds.ts';
 import {MIDDLEWARE} from '../../src/operator/edge/traefik.ts';
 import * as kinds from '../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../src/runtime/kube/client.ts';
@@ -241,7 +241,8 @@ export class ClusterTenant {
   /** The route objects of a host, without its Service. */
   async routes(host: string): Promise<KubeObject[]> {
     const selector = {namespace: this.namespace, labelSelector: `${LABEL.host}=${objectNameOf(host)}`};
-    const resources = this.#cluster.info.edge === 'gateway' ? [LISTENER_SET, HTTP_ROUTE] : [kinds.INGRESS, MIDDLEWARE];
+    const onGateway = this.#cluster.info.edge === 'gateway';
+    const resources = onGateway ? [LISTENER_SET, HTTP_ROUTE, CLIENT_TRAFFIC_POLICY] : [kinds.INGRESS, MIDDLEWARE];
     const found = resources.map(kind => listAll<KubeObject>(this.#client, kind, selector));
     return (await Promise.all(found)).flat();
   }
