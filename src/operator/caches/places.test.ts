@@ -209,7 +209,7 @@ test('what gets a place is reported, and nothing else, when another object is go
   const moved = moves();
   for (const each of all) put(each);
   put(claim('h5.test'));
-  expect(moved(), 'ranked for the first time').toEqual([]);
+  expect(moved(), 'ranked for the first time').toEqual(['a/h2.test', 'a/h3.test', 'a/h4.test', 'b/other.test']);
   remove(domain('h0.test', 0));
   expect(moved()).toEqual(['a/h2.test']);
   put(claim('h5.test', {account: 'evil', namespace: 'e'}));
@@ -218,6 +218,20 @@ test('what gets a place is reported, and nothing else, when another object is go
   expect(moved(), 'the host of a younger one is held, as after a restore').toEqual(['a/h3.test', 'a/h4.test']);
   put(namespace('a', {account: 'evil'}));
   expect(moved(), 'within the plan again').toEqual(['b/other.test']);
+});
+
+test('what loses its place because the account got another namespace is reported, unless it says so already', () => {
+  put(namespace('a'));
+  put(namespace('b', {account: 'other'}));
+  const beyond = {type: 'Accepted', status: 'False', reason: 'PlanLimitReached', message: '', lastTransitionTime: ''};
+  const told = {...domain('told.test', 2), status: {conditions: [beyond]}} as Domain;
+  const held = ['b1.test', 'b2.test'].map(host => domain(host, 9, 'b'));
+  const moved = moves();
+  for (const each of [...hosts(2), told, ...held]) put(each);
+  for (const {spec} of held) put(claim(spec.host, {namespace: 'b'}));
+  expect(moved(), 'within the plan').toEqual([]);
+  put(namespace('b'));
+  expect(moved()).toEqual(['a/h1.test']);
 });
 
 test('an account within its plan is not ranked, and its newest object has a place immediately', () => {

@@ -10,7 +10,7 @@ import type {ReadonlyStore} from '../../runtime/cache/store.ts';
 import {type DeepReadonly, type KubeObject, keyOf} from '../../runtime/kube/object.ts';
 import type {Clock} from '../../time/clock.ts';
 import type {OperatorConfig, PlanConfig} from '../config/config.ts';
-import {accountId, accountOf, holderOf} from '../kinds/account.ts';
+import {accountId, accountOf, holderOf, waitsForPlan} from '../kinds/account.ts';
 import type {CachedProject, Domain, DomainClaim} from '../kinds/kinds.ts';
 import {accountIn, INDEX, type Stores} from './stores.ts';
 
@@ -24,7 +24,10 @@ const REST_PER_ACCOUNT = 10;
 const FILLING_MS = 1000;
 const NONE: ReadonlySet<string> = new Set();
 
-interface Parts<T extends KubeObject> {
+/** Says in its status if it has no place. */
+type Placed = KubeObject & Parameters<typeof waitsForPlan>[0];
+
+interface Parts<T extends Placed> {
   readonly store: ReadonlyStore<T>;
   readonly namespaces: ReadonlyStore<KubeObject>;
   readonly config: OperatorConfig;
@@ -47,7 +50,7 @@ interface Rank {
  * Of one kind. What it says about an account that rests is what it last found; an object that is new since then has no
  * place yet.
  */
-export class Places<T extends KubeObject> {
+export class Places<T extends Placed> {
   readonly #parts: Parts<T>;
   /** Of accounts that are beyond their plan. */
   readonly #ranks = new Map<string, Rank>();
@@ -112,7 +115,7 @@ export class Places<T extends KubeObject> {
     if (restMs > 0) return restMs;
     this.#stale.delete(account);
     const placed = this.#rank(account);
-    const moved = before ? this.#moved(account, before.placed, placed) : [];
+    const moved = this.#moved(account, before?.placed, placed);
     const endsAt = clock.monotonic();
     const rest = Math.max(REST, REST_PER_ACCOUNT * this.#ranks.size);
     if (placed) this.#ranks.set(account, {placed, restsUntilMs: endsAt + rest * (endsAt - startsAt)});
@@ -154,12 +157,18 @@ export class Places<T extends KubeObject> {
     return new Set([...held, ...oldest].map(keyOf));
   }
 
-  #moved(account: string, before: ReadonlySet<string>, placed: ReadonlySet<string> | undefined): readonly string[] {
+  /**
+   * The keys of those that got or lost a place. Undefined: all have one. What already says that it has none is not
+   * reported when a process ranks the account for the first time: there may be any number.
+   */
+  #moved(account: string, before: ReadonlySet<string> | undefined, placed: ReadonlySet<string> | undefined) {
     const {store, namespaces} = this.#parts;
-    if (placed) return [...before.symmetricDifference(placed)].filter(key => store.get(key));
+    if (before && placed) return [...before.symmetricDifference(placed)].filter(key => store.get(key));
+    if (!before && !placed) return [];
     const own = namespaces.byIndex(INDEX.account, account);
-    const all = own.flatMap(({metadata}) => store.byIndex(INDEX.namespace, metadata.name).map(keyOf));
-    return all.filter(key => !before.has(key));
+    const all = own.flatMap(({metadata}) => store.byIndex(INDEX.namespace, metadata.name));
+    const moved = all.filter(each => !(before?.has(keyOf(each)) || placed?.has(keyOf(each))));
+    return moved.filter(each => before || !waitsForPlan(each)).map(keyOf);
   }
 }
 
