@@ -14,7 +14,7 @@ const MAY_IMPORT = {
   config: '',
   time: '',
   fairness: '',
-  operations: 'time',
+  operations: 'fairness time',
   schedule: 'fairness time',
   probe: 'operations schedule time',
   acme: 'time',

@@ -16,7 +16,6 @@ import {createKeyTable} from '../../src/apikey/key-table.ts';
 import {parseConfig} from '../../src/config/load-config.ts';
 import {Holdings} from '../../src/messages/access/holdings.ts';
 import {AccountLimiter, shareLimits} from '../../src/messages/access/limiter.ts';
-import {Strangers} from '../../src/messages/access/strangers.ts';
 import type {MessagesConfig} from '../../src/messages/config.ts';
 import {messagesConfigDefinition} from '../../src/messages/config-schema.ts';
 import {createApp} from '../../src/messages/http/app.ts';
@@ -34,6 +33,7 @@ import {
   type SqliteStoreOptions,
 } from '../../src/messages/store/sqlite/sqlite-store.ts';
 import type {AppendOutcome, MessageStore, StoreRules} from '../../src/messages/store/store.ts';
+import {Strangers} from '../../src/operations/strangers.ts';
 import {systemClock} from '../../src/time/clock.ts';
 import {ACCOUNTS, type Kind, keyOf, POSTGRES, type PostgresKind} from './kinds.ts';
 import {postgresStores} from './postgres-stores.ts';

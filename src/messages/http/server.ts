@@ -4,7 +4,7 @@ import {once} from 'node:events';
 import {createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES} from 'node:http';
 import type {AddressInfo, Socket} from 'node:net';
 import {Connections} from '../../operations/connections.ts';
-import type {Strangers} from '../access/strangers.ts';
+import type {Strangers} from '../../operations/strangers.ts';
 import type {MessagesConfig} from '../generated/config.ts';
 import {type ProblemCode, problem} from './answer.ts';
 import type {App} from './app.ts';

@@ -1,5 +1,5 @@
-import {RateLimit} from '../../fairness/rate-limit.ts';
-import {networkOf} from '../../operations/connections.ts';
+import {RateLimit} from '../fairness/rate-limit.ts';
+import {networkOf} from './connections.ts';
 
 interface StrangerLimits {
   /** Of all addresses together. */

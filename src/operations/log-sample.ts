@@ -1,4 +1,4 @@
-import {RateLimit} from '../../fairness/rate-limit.ts';
+import {RateLimit} from '../fairness/rate-limit.ts';
 
 /** How many lines per second about the rejected requests of an account, or of strangers, and of all together. */
 const OF_ONE = 10;
