@@ -64,9 +64,9 @@ async function serve(config: ConsoleConfig): Promise<void> {
   if (provider) {
     const userAgent = `nameplate-console/${packageJson.version}`;
     const act = actWithToken({url: apiServer.url, ca: ca ?? '', userAgent, registry, logger});
-    const sessions = new Sessions(config.sessions, act, systemClock);
+    const sessions = new Sessions(config.sessions, systemClock);
     const tickets = new LoginTickets();
-    const app = createConsole({config, sessions, tickets, provider, clock: systemClock, logger});
+    const app = createConsole({config, sessions, act, tickets, provider, clock: systemClock, logger});
     const server = await startConsoleServer(app, config.server.port);
     problem = undefined;
     logger.info({pid: process.pid, port: server.port, operationsPort: operations.port}, 'Ready.');

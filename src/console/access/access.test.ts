@@ -59,11 +59,7 @@ describe('sessions', () => {
   function world(limits = {total: 3, perUser: 2, maxSeconds: 3600}) {
     const clock = new ManualClock(START);
     const closed: string[] = [];
-    const sessions = new Sessions(
-      limits,
-      ({idToken}) => ({close: async () => closed.push(idToken)}) as unknown as KubeClient,
-      clock,
-    );
+    const sessions = new Sessions(limits, clock);
     let count = 0;
     const begin = (user: string, seconds = 600) => {
       const signedIn: SignedIn = {
@@ -73,7 +69,8 @@ describe('sessions', () => {
         expiresAtMs: clock.now() + seconds * 1000,
         namespaces: [],
       };
-      return sessions.begin(signedIn);
+      const client = {close: async () => closed.push(signedIn.idToken)} as unknown as KubeClient;
+      return sessions.begin(signedIn, client, false);
     };
     return {clock, sessions, closed, begin};
   }

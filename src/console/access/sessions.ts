@@ -2,7 +2,7 @@
 import {randomBytes} from 'node:crypto';
 import type {KubeClient} from '../../runtime/kube/client.ts';
 import type {Clock} from '../../time/clock.ts';
-import type {ActAsUser, SignedIn} from './user-client.ts';
+import type {SignedIn} from './user-client.ts';
 
 export interface UserSession {
   /** The value of the cookie. */
@@ -17,7 +17,7 @@ export interface UserSession {
   /** Aborted when the session ends. */
   readonly signal: AbortSignal;
   /** Whether the user may list all Domains, asked once, for a link. */
-  mayListAll: boolean;
+  readonly mayListAll: boolean;
   /** Open live pages. */
   streams: number;
 }
@@ -32,14 +32,12 @@ const ID_BYTES = 32;
 
 export class Sessions {
   readonly #limits: SessionLimits;
-  readonly #actAsUser: ActAsUser;
   readonly #clock: Clock;
   /** In the order in which they began. */
   readonly #sessions = new Map<string, {readonly session: UserSession; readonly end: AbortController}>();
 
-  constructor(limits: SessionLimits, actAsUser: ActAsUser, clock: Clock) {
+  constructor(limits: SessionLimits, clock: Clock) {
     this.#limits = limits;
-    this.#actAsUser = actAsUser;
     this.#clock = clock;
   }
 
@@ -47,8 +45,11 @@ export class Sessions {
     return this.#sessions.size;
   }
 
-  /** Beyond a limit, the oldest session of the user, or of all, ends. */
-  begin(signedIn: SignedIn): UserSession {
+  /**
+   * Of a user whom the API server accepts. Takes the client over. Beyond a limit, the oldest session of the user, or of
+   * all, ends.
+   */
+  begin(signedIn: SignedIn, client: KubeClient, mayListAll: boolean): UserSession {
     const {total, perUser, maxSeconds} = this.#limits;
     const own = [...this.#sessions.values()].filter(({session}) => session.user === signedIn.user);
     if (own.length >= perUser) this.end(own[0]?.session.id ?? '');
@@ -60,10 +61,10 @@ export class Sessions {
       user: signedIn.user,
       name: signedIn.name,
       namespaces: signedIn.namespaces,
-      client: this.#actAsUser(signedIn),
+      client,
       expiresAtMs: Math.min(signedIn.expiresAtMs, this.#clock.now() + maxSeconds * 1000),
       signal: end.signal,
-      mayListAll: false,
+      mayListAll,
       streams: 0,
     };
     this.#sessions.set(session.id, {session, end});

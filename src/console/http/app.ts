@@ -4,7 +4,7 @@ import {bodyLimit} from 'hono/body-limit';
 import {ASSETS} from '../pages/assets.ts';
 import {messagePage} from '../pages/layout.ts';
 import type {ConsoleParts, Env} from './env.ts';
-import {failurePage, notFound} from './failure.ts';
+import {failurePages, notFound} from './failure.ts';
 import {fewAtATime, sameOrigin, securityHeaders, signedIn, usersTakeTurns} from './guard.ts';
 import {liveRoutes} from './live.ts';
 import {platformRoutes} from './platform-routes.ts';
@@ -40,6 +40,6 @@ export function createConsole(parts: ConsoleParts): Hono<Env> {
   app.route('/', projectRoutes(parts));
   app.route('/', platformRoutes(parts));
   app.notFound(context => notFound(context));
-  app.onError((error, context) => failurePage(error, context, parts));
+  app.onError(failurePages(parts));
   return app;
 }

@@ -5,11 +5,13 @@ import type {Clock} from '../../time/clock.ts';
 import type {IdentityProvider} from '../access/identity-provider.ts';
 import type {LoginTickets} from '../access/login-ticket.ts';
 import type {Sessions, UserSession} from '../access/sessions.ts';
+import type {ActAsUser} from '../access/user-client.ts';
 import type {ConsoleConfig} from '../generated/config.ts';
 
 export interface ConsoleParts {
   readonly config: ConsoleConfig;
   readonly sessions: Sessions;
+  readonly act: ActAsUser;
   readonly tickets: LoginTickets;
   readonly provider: IdentityProvider;
   readonly clock: Clock;

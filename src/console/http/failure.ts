@@ -1,13 +1,21 @@
 /** What a user sees if the API server does not do what a page needs. */
+import {LogSample} from '../../operations/log-sample.ts';
 import {ApiError, isForbidden, isNotFound, TransportError} from '../../runtime/kube/errors.ts';
 import {DeadlineError} from '../../time/deadline.ts';
+import type {UserSession} from '../access/sessions.ts';
 import {html} from '../pages/html.ts';
 import {messagePage} from '../pages/layout.ts';
 import type {ConsoleParts, RequestContext} from './env.ts';
 import {signInAgain} from './guard.ts';
 
-export function failurePage(error: unknown, context: RequestContext, {config, logger, sessions}: ConsoleParts) {
-  const session = context.get('session') as ReturnType<RequestContext['get']> | undefined;
+export function failurePages(parts: ConsoleParts) {
+  const logSample = new LogSample();
+  return (error: unknown, context: RequestContext) => failurePage(error, context, parts, logSample);
+}
+
+function failurePage(error: unknown, context: RequestContext, parts: ConsoleParts, logSample: LogSample) {
+  const {config, logger, sessions, clock} = parts;
+  const session = context.get('session') as UserSession | undefined;
   if (error instanceof ApiError && error.status === 401 && session) {
     sessions.end(session.id);
     return signInAgain(context);
@@ -18,12 +26,15 @@ export function failurePage(error: unknown, context: RequestContext, {config, lo
     context.req.method === 'GET'
       ? html`<p><a href="">Try again</a></p>`
       : html`<p><a href="/">Go to your projects</a></p>`;
+  const omitted = logSample.take(session?.user ?? 'strangers', clock.monotonic());
   if (error instanceof TransportError || error instanceof DeadlineError || error instanceof ApiError) {
-    logger.warn({err: error}, 'The API server did not serve a page.');
+    if (omitted !== undefined) logger.warn({err: error, omitted}, 'The API server did not serve a page.');
     const text = `The Kubernetes API server did not answer as it should. If this lasts, tell ${config.help}.`;
     return context.html(messagePage('Not available now', text, again, session), 503);
   }
-  logger.error({err: error, path: context.req.path}, 'A request failed unexpectedly.');
+  if (omitted !== undefined) {
+    logger.error({err: error, path: context.req.path, omitted}, 'A request failed unexpectedly.');
+  }
   return context.html(
     messagePage('Something failed', `This is a fault of the console. Tell ${config.help}.`, again, session),
     500,

@@ -1,4 +1,6 @@
 /** Rules for every request and every response, whatever its route. */
+import {isIP} from 'node:net';
+import {getConnInfo} from '@hono/node-server/conninfo';
 import type {MiddlewareHandler} from 'hono';
 import {getCookie} from 'hono/cookie';
 import {FairQueue} from '../../fairness/fair-queue.ts';
@@ -59,6 +61,15 @@ export function sameOrigin(url: string): MiddlewareHandler<Env> {
       403,
     );
   };
+}
+
+/**
+ * The browser's address, as the edge saw it: an edge replaces this header or adds an entry, so what a browser writes
+ * into it is never the last. Without the header, the address of the connection.
+ */
+export function addressOf(context: RequestContext): string {
+  const seen = context.req.header('x-forwarded-for')?.split(',').at(-1)?.trim() ?? '';
+  return isIP(seen) === 0 ? (getConnInfo(context).remote.address ?? '') : seen;
 }
 
 /** Finds the session. Without one, a page leads to the sign-in, and a form says that it was not sent. */

@@ -1,6 +1,8 @@
 /** Sign-in and sign-out. */
 import {Hono} from 'hono';
 import {deleteCookie, getCookie, setCookie} from 'hono/cookie';
+import {LogSample} from '../../operations/log-sample.ts';
+import {Strangers} from '../../operations/strangers.ts';
 import {DOMAIN} from '../../operator/kinds/kinds.ts';
 import {ApiError} from '../../runtime/kube/errors.ts';
 import {LOGIN_SECONDS, localPath} from '../access/login-ticket.ts';
@@ -9,12 +11,20 @@ import {html} from '../pages/html.ts';
 import {messagePage} from '../pages/layout.ts';
 import {mayI, whoAmI} from '../projects/read.ts';
 import {COOKIE, type ConsoleParts, type Env, LOGIN_COOKIE, type RequestContext, SESSION_COOKIE} from './env.ts';
-import {foreignForm, formOf, signedIn} from './guard.ts';
+import {addressOf, foreignForm, formOf, signedIn} from './guard.ts';
+
+/**
+ * Of requests that cost one at the identity provider. Anybody can begin a login and then send any code. An office that
+ * loads all its pages after a restart is one address.
+ */
+const LIMITS = {requestsPerSecond: 100, addressRequestsPerSecond: 20};
 
 const AGAIN = html`<p><a href="/">Sign in again</a></p>`;
 
 export function signInRoutes(parts: ConsoleParts): Hono<Env> {
   const {sessions, tickets, provider, clock} = parts;
+  const strangers = new Strangers(LIMITS);
+  const logSample = new LogSample();
   const app = new Hono<Env>();
 
   app.get('/sign-in', async context => {
@@ -35,8 +45,12 @@ export function signInRoutes(parts: ConsoleParts): Hono<Env> {
       const text = 'This sign-in took too long, or began in another browser.';
       return context.html(messagePage('Not signed in', text, AGAIN), 400);
     }
+    if (strangers.take(addressOf(context), clock.monotonic()) > 0) {
+      const text = 'Too many people are signing in from your network, or in total. Wait a moment.';
+      return context.html(messagePage('Not signed in', text, AGAIN), 429, {'retry-after': '5'});
+    }
     // The cookie stays until it expires: another tab may be signing in with it. The provider accepts each code once.
-    return await signIn(context, parts, new URL(context.req.url).search, {ticket, state, path});
+    return await signIn(context, {...parts, logSample}, new URL(context.req.url).search, {ticket, state, path});
   });
 
   app.post('/sign-out', signedIn(parts), async context => {
@@ -57,41 +71,56 @@ interface Login {
   readonly path: string;
 }
 
-async function signIn(context: RequestContext, parts: ConsoleParts, query: string, {ticket, state, path}: Login) {
-  const {sessions, tickets, provider, logger, clock} = parts;
+interface SignInParts extends ConsoleParts {
+  readonly logSample: LogSample;
+}
+
+async function signIn(context: RequestContext, parts: SignInParts, query: string, {ticket, state, path}: Login) {
+  const {sessions, act, tickets, provider, clock} = parts;
   const answer = await provider.complete(query, tickets.secretsOf(ticket), state).catch((err: unknown) => {
     // The error of the library may have the response; the message has no secret.
-    logger.warn(
-      {reason: err instanceof Error ? err.message : String(err)},
-      'A sign-in failed at the identity provider.',
-    );
+    log(parts, 'warn', 'A sign-in failed at the identity provider.', {
+      reason: err instanceof Error ? err.message : String(err),
+    });
     return undefined;
   });
   if (answer === undefined || answer.expiresAtMs <= clock.now()) {
     const text = 'The identity provider did not confirm who you are.';
     return context.html(messagePage('Not signed in', text, AGAIN), 403);
   }
-  const former = getCookie(context, SESSION_COOKIE, 'host');
-  if (former !== undefined) sessions.end(former);
-  // Always a new id, so an id that somebody else has put into the browser is worth nothing.
-  const session = sessions.begin(answer);
+  const {signal} = context.req.raw;
+  const client = act(answer);
+  let mayListAll: boolean;
   try {
-    await whoAmI(session.client, session.signal);
-    session.mayListAll = await mayI(session.client, 'list', DOMAIN, undefined, session.signal);
+    await whoAmI(client, signal);
+    mayListAll = await mayI(client, 'list', DOMAIN, undefined, signal);
   } catch (error) {
-    sessions.end(session.id);
+    void client.close();
     if (error instanceof ApiError && error.status === 401) return refusedToken(context, parts, answer);
     throw error;
   }
+  const former = getCookie(context, SESSION_COOKIE, 'host');
+  if (former !== undefined) sessions.end(former);
+  // Always a new id, so an id that somebody else has put into the browser is worth nothing. It begins only now: an
+  // account of the identity provider that the API server refuses must not end a session of somebody else.
+  const session = sessions.begin(answer, client, mayListAll);
   setCookie(context, SESSION_COOKIE, session.id, COOKIE);
   return context.redirect(path, 303);
 }
 
+/** Anybody can cause these lines. */
+function log({logger, logSample, clock}: SignInParts, level: 'warn' | 'error', message: string, fields: object): void {
+  const omitted = logSample.take('strangers', clock.monotonic());
+  if (omitted !== undefined) logger[level]({...fields, ...(omitted > 0 && {omitted})}, message);
+}
+
 /** The API server says no more than 401, so this says what must be true. */
-function refusedToken(context: RequestContext, {config, logger}: ConsoleParts, {user}: SignedIn) {
-  const {issuer, clientId} = config.oidc;
+function refusedToken(context: RequestContext, parts: SignInParts, {user}: SignedIn) {
+  const {help, oidc} = parts.config;
+  const {issuer, clientId} = oidc;
   const needed = `Its AuthenticationConfiguration must list the issuer ${issuer} with the audience ${clientId}, the certificate authority of that issuer, and claim mappings that fit this user`;
-  logger.error({user, issuer, audience: clientId}, `The API server does not accept the ID token. ${needed}.`);
-  const text = `The Kubernetes API server does not accept you. ${needed}. Ask ${config.help}.`;
+  const problem = `The API server does not accept the ID token. ${needed}.`;
+  log(parts, 'error', problem, {user, issuer, audience: clientId});
+  const text = `The Kubernetes API server does not accept you. ${needed}. Ask ${help}.`;
   return context.html(messagePage('Not signed in', text, AGAIN), 403);
 }
