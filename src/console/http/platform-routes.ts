@@ -13,6 +13,7 @@ import {notYours} from './failure.ts';
 /** Hosts on a page. A filter that the API server does not know looks at more of them, in one call. */
 const SHOWN = 50;
 const SEARCHED = 500;
+const EITHER: ReadonlySet<Actor> = new Set(['owner', 'platform']);
 
 export function platformRoutes(parts: ConsoleParts): Hono<Env> {
   const app = new Hono<Env>();
@@ -50,7 +51,8 @@ async function domainsFor(client: KubeClient, filter: PlatformFilter, from: stri
   });
   const hosts = page.items.map(hostOf).filter(({advice: {next}}) => {
     if (reason !== '' && next?.condition.reason !== reason) return false;
-    return actor === undefined || (next?.actor ?? 'nobody') === actor;
+    const found = next?.actor ?? 'nobody';
+    return actor === undefined || found === actor || (found === 'either' && EITHER.has(actor));
   });
   return {hosts, next: page.next, seen: page.items.length};
 }

@@ -23,6 +23,7 @@ const MEANINGS = {True: 'done', False: 'not done', Unknown: 'waiting'} as const;
 const WAITS_FOR: Readonly<Record<NextStep['actor'], string>> = {
   owner: 'What to do next',
   platform: 'Waiting for the platform team',
+  either: 'What to do next, by you or the platform team',
   ca: 'Waiting for the certificate authority',
   nobody: 'In progress',
 };

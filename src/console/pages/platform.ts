@@ -13,6 +13,7 @@ export const STATES: readonly HostState[] = ['Blocked', 'Unverified', 'Verified'
 export const ACTORS: Readonly<Record<Actor, string>> = {
   owner: 'the owner',
   platform: 'the platform team',
+  either: 'the owner or the platform team',
   ca: 'the certificate authority',
   nobody: 'nobody',
 };
