@@ -11,8 +11,9 @@ import {type AddForm, projectPage} from '../pages/project.ts';
 import {addHost, type Edit, hostsThatEndWith, removeHost} from '../projects/edit.ts';
 import {isName} from '../projects/names.ts';
 import {gitOpsOwner} from '../projects/owner.ts';
-import {overviewFor, type Place, projectsIn, readProject, requestCheck, rightsIn} from '../projects/read.ts';
+import {overviewFor, type Place, projectsIn, readProject, requestCheck} from '../projects/read.ts';
 import {CHANGED_MEANWHILE, explainRefusedChange, hostTyped} from '../projects/refusal.ts';
+import type {CurrentRights} from './current-rights.ts';
 import {type ConsoleParts, type Env, type RequestContext, signalOf} from './env.ts';
 import {notFound, notYours} from './failure.ts';
 import {foreignForm, formOf} from './guard.ts';
@@ -23,7 +24,7 @@ const NOTICES: Readonly<Record<string, (host: string) => string>> = {
   remove: host => `Removed ${host}.`,
 };
 
-export function projectRoutes(parts: ConsoleParts): Hono<Env> {
+export function projectRoutes(parts: ConsoleParts, current: CurrentRights): Hono<Env> {
   const {config, clock} = parts;
   const app = new Hono<Env>();
 
@@ -53,14 +54,18 @@ export function projectRoutes(parts: ConsoleParts): Hono<Env> {
     // Nobody else's words: anybody can send a link.
     const subject = hostIn(about);
     const notice = subject !== undefined && Object.hasOwn(NOTICES, did) ? NOTICES[did]?.(subject) : undefined;
-    return await showProject(context, place, {chosen: host, notice, from: /^\d{1,6}$/.test(from) ? Number(from) : 0});
+    return await showProject(context, place, current, {
+      chosen: host,
+      notice,
+      from: /^\d{1,6}$/.test(from) ? Number(from) : 0,
+    });
   });
 
   app.post('/namespaces/:namespace/projects/:project/add', async context => {
     const place = placeOf(context);
     const fields = await formOf(context);
     if (!fields) return foreignForm(context);
-    return place ? await add(context, place, fields) : notFound(context);
+    return place ? await add(context, place, fields, current) : notFound(context);
   });
 
   app.post('/namespaces/:namespace/projects/:project/verify', async context => {
@@ -113,12 +118,12 @@ interface Shown {
   readonly form?: AddForm;
 }
 
-async function showProject(context: RequestContext, place: Place, shown: Shown) {
+async function showProject(context: RequestContext, place: Place, current: CurrentRights, shown: Shown) {
   const session = context.get('session');
   const signal = signalOf(context);
   const [read, rights] = await Promise.all([
     readProject(session.client, place, signal),
-    rightsIn(session.client, place.namespace, signal),
+    current.ask(session, place.namespace).rights,
   ]);
   if (!read) return notFound(context);
   const status = shown.form === undefined ? 200 : 422;
@@ -129,13 +134,18 @@ async function projectAt(context: RequestContext, {namespace, project: name}: Pl
   return await context.get('session').client.get(PROJECT, {namespace, name}, {signal: signalOf(context)});
 }
 
-async function add(context: RequestContext, place: Place, fields: Readonly<Record<string, string>>) {
+async function add(
+  context: RequestContext,
+  place: Place,
+  fields: Readonly<Record<string, string>>,
+  current: CurrentRights,
+) {
   const {host: typed = '', to = '', twin} = fields;
   const form = {host: typed, to, withTwin: twin === 'yes'};
   const parsed = hostTyped(typed);
   if (!parsed.ok) {
     const problems = [{field: 'host', message: `${sentenceCase(parsed.problem)}.`}] as const;
-    return await showProject(context, place, {form: {...form, problems}});
+    return await showProject(context, place, current, {form: {...form, problems}});
   }
   const project = await projectAt(context, place);
   if (!project) return notFound(context);
@@ -146,7 +156,7 @@ async function add(context: RequestContext, place: Place, fields: Readonly<Recor
     return context.html(proposalPage({place, session: context.get('session'), project, owner, edit}));
   }
   const problems = await apply(context, place, edit);
-  if (problems) return await showProject(context, place, {form: {...form, host, problems}});
+  if (problems) return await showProject(context, place, current, {form: {...form, host, problems}});
   return done(context, place, 'add', host);
 }
 

@@ -37,7 +37,7 @@ p { margin-block: .4rem; max-width: 72ch; overflow-wrap: anywhere; }
 .card > h2:first-child { margin-block-start: 0; }
 .head { display: flex; flex-wrap: wrap; gap: .25rem .75rem; align-items: baseline; }
 .head h1, .head h2 { margin: 0; }
-.head .button { margin-inline-start: auto; }
+.head > :has(.button) { margin-inline-start: auto; }
 .state { font-weight: 600; white-space: nowrap; }
 .state::before { content: ""; display: inline-block; inline-size: .65em; block-size: .65em; border-radius: 50%; background: currentColor; margin-inline-end: .4em; }
 .Live { color: var(--good); }
@@ -117,13 +117,33 @@ const replace = (id, card, row) => {
 };
 let live = document.body.dataset.live;
 let source;
-const over = () => { source.close(); announce(document.body.dataset.ended); document.getElementById('ended')?.removeAttribute('hidden'); };
+const over = () => { source?.close(); announce(document.body.dataset.ended); document.getElementById('ended')?.removeAttribute('hidden'); };
 // A session that ends costs one silent redirect, unless the reader has typed something, or has only just come.
 const isUntouched = () => performance.now() > 10000 && ![...document.querySelectorAll('input, select')].some(field => field.matches(':focus') || (field.type === 'text' && field.value !== field.defaultValue));
+// The server renders them, so a page gets its own again. What was typed stays, as does the focus on it.
+const renewActions = async () => {
+  const answer = await fetch(document.getElementById('reload').href, {redirect: 'error'});
+  if (!answer.ok) throw new Error('status ' + answer.status);
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  for (const old of document.querySelectorAll('[data-actions]')) {
+    const fresh = page.getElementById(old.id);
+    if (fresh === null) { old.replaceChildren(); continue; }
+    const [typed, field] = [old.querySelector('#host'), fresh.querySelector('#host')];
+    const isTyping = typed !== null && document.activeElement === typed;
+    if (old.isEqualNode(fresh)) continue;
+    old.replaceWith(fresh);
+    if (typed && field) field.value = typed.value;
+    if (isTyping) field?.focus({preventScroll: true});
+  }
+};
 const connect = () => {
   if (!live || source || document.hidden) return;
   source = new EventSource(live);
   source.addEventListener('host', event => { const {id, card, row} = JSON.parse(event.data); replace(id, card, row); });
+  source.addEventListener('actions', event => {
+    live = live.replace(/from=[^.]*/, 'from=' + event.data);
+    renewActions().catch(over);
+  });
   source.addEventListener('at', event => { live = live.replace(/\\d+$/, event.lastEventId); });
   source.addEventListener('end', () => { if (isUntouched()) location.replace(document.getElementById('reload').href); else over(); });
   source.addEventListener('error', () => { if (source?.readyState === EventSource.CLOSED) over(); });

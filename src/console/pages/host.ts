@@ -83,7 +83,7 @@ function actions(advice: HostAdvice, {place, session, rights, isListed}: CardCon
   const {host, isVerified} = advice;
   const verify = rights.mayVerify && advice.state !== undefined;
   const remove = isListed ? rights.mayEdit : rights.mayDelete;
-  return html`<div class="actions">
+  return html`<div class="actions" id="actions-${host}" data-actions>
 ${verify && html`<form method="post" action="${projectPath(place)}/verify">${formToken(session)}<input type="hidden" name="host" value="${host}"><button${isVerified ? '' : html` class="main"`} data-key="${host} verify" aria-label="${isVerified ? 'Re-verify' : 'Verify'} ${host}">${isVerified ? 'Re-verify' : 'Verify'}</button></form>`}
 ${remove && html`<a class="button" data-key="${host} remove" href="${projectPath(place)}/remove?${new URLSearchParams({host}).toString()}" aria-label="Remove ${host}">Remove</a>`}
 </div>`;

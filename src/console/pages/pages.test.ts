@@ -52,7 +52,7 @@ const project = {
   status: {url: `https://${EVIL}`, domains: [{host: EVIL, state: EVIL}], conditions: [condition('Ready', 'False')]},
 } as unknown as Project;
 const place = {namespace: EVIL, project: EVIL};
-const rights: Rights = {mayEdit: true, mayVerify: true, mayDelete: true};
+const rights: Rights = {mayWatch: true, mayEdit: true, mayVerify: true, mayDelete: true};
 const advice = adviseHost(domain);
 const edit = {domains: {primary: EVIL}, patch: []};
 const problems = (['form', 'host', 'to'] as const).map(field => ({field, message: EVIL}));
@@ -98,7 +98,7 @@ describe('buttons', () => {
     hostCard(advice, {
       place: {namespace: 'team', project: 'shop'},
       session,
-      rights: {mayEdit: false, mayVerify: false, mayDelete: false, ...allowed},
+      rights: {mayWatch: true, mayEdit: false, mayVerify: false, mayDelete: false, ...allowed},
       isListed,
     }).toString();
 

@@ -1,4 +1,5 @@
 /** The page of a Project: its hosts, and the form that adds one. */
+import {createHash} from 'node:crypto';
 import {blockerOf, sortedDomains} from '../../advice/blocker.ts';
 import {adviseHost, type HostAdvice} from '../../advice/host.ts';
 import {ANNOTATION} from '../../api/names.ts';
@@ -68,13 +69,22 @@ export function projectPage(view: ProjectView): Markup {
   const {place, session, project, notice, resourceVersion} = view;
   const {url} = project.status ?? {};
   const body = html`<p><a href="/">Your projects</a> <span aria-hidden="true">›</span> <a href="${namespacePath(place.namespace)}"><bdi>${place.namespace}</bdi></a></p>
-<div class="head"><h1>Domains of <bdi>${place.project}</bdi></h1>${mayAdd(view) && html`<a class="button" href="#host">Add a domain</a>`}</div>
+<div class="head"><h1>Domains of <bdi>${place.project}</bdi></h1><div id="add-link" data-actions>${mayAdd(view) && html`<a class="button" href="#host">Add a domain</a>`}</div></div>
 <p class="quiet">${url === undefined ? 'Not published yet.' : html`Published at ${link(url)}`}</p>
 ${notice !== undefined && html`<p class="notice" role="status">${notice}</p>`}
 ${hostList(view)}
 ${addForm(view)}`;
-  const events = `${projectPath(place)}/events?from=${resourceVersion}`;
+  const as = actionsVersion(view.rights, gitOpsOwner(project));
+  const events = `${projectPath(place)}/events?from=${as}.${resourceVersion}`;
   return page({title: `Domains of ${place.project}`, session, body, live: {events, reload: addressOf(view)}});
+}
+
+/** Of what decides about the buttons: an open page is told if it changes. */
+export function actionsVersion(rights: Rights, owner: string | undefined): string {
+  return createHash('sha256')
+    .update(JSON.stringify([rights, owner]))
+    .digest('base64url')
+    .slice(0, 12);
 }
 
 /** Who may write the status is up to RBAC, so the text may be any address. */
@@ -107,10 +117,7 @@ ${view.hasMore && html`<p>There are more hosts than a page can show: these are t
 ${all.length === 0 && html`<p>This project has no domains yet. Add the first one below.</p>`}`;
 }
 
-export function contextOf(
-  {place, session, rights, project}: Pick<ProjectView, 'place' | 'session' | 'rights' | 'project'>,
-  host: string,
-): CardContext {
+function contextOf({place, session, rights, project}: ProjectView, host: string): CardContext {
   const isListed = listedHosts(project).some(listed => listed.host === host);
   return {place, session, rights, isListed};
 }
@@ -123,13 +130,13 @@ function addForm(view: ProjectView): Markup {
   const {place, session, project, form = EMPTY_FORM} = view;
   const owner = gitOpsOwner(project);
   if (!mayAdd(view)) {
-    return html`<p class="quiet">You may not change this project. To add or remove a domain, ask somebody who may.</p>`;
+    return html`<p class="quiet" id="adding" data-actions>You may not change this project. To add or remove a domain, ask somebody who may.</p>`;
   }
   const {host, to, withTwin, problems} = form;
   // The form is below all hosts, so a browser that shows its problems must scroll there.
   const focus = problems.length > 0 && html` autofocus`;
   const serving = listedHosts(project).filter(({redirect}) => !redirect);
-  return html`<section class="card" aria-labelledby="add"><h2 id="add">Add a domain</h2>
+  return html`<section class="card" id="adding" data-actions aria-labelledby="add"><h2 id="add">Add a domain</h2>
 ${owner !== undefined && html`<p>${owner} applies this project from a repository, and would revert a change made here. This form shows the YAML to commit.</p>`}
 ${problemList(problems, 'form')}
 <form method="post" action="${projectPath(place)}/add">${formToken(session)}

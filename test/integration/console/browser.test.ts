@@ -4,6 +4,7 @@ import {createRequire} from 'node:module';
 import {join} from 'node:path';
 import type {Browser, BrowserContext, BrowserContextOptions, Page, Request} from 'playwright-core';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {PROJECT} from '../../../src/operator/kinds/kinds.ts';
 import type {KubeClient} from '../../../src/runtime/kube/client.ts';
 import {PATIENCE_MS} from '../../cluster/wait.ts';
 import {startChromium} from '../../support/console/chromium.ts';
@@ -124,6 +125,21 @@ test('a tenant gets a domain live, and the page follows without being loaded aga
   expect(errors).toEqual([]);
   await page.click('text=Sign out');
   await page.waitForURL(`${world.issuer}/**`);
+  await context.close();
+});
+
+test('an open page gets other buttons once a GitOps controller owns the project, and keeps what was typed', async () => {
+  const path = await newProject(admin, 'taken-over', {domains: {primary: 'taken.example.com'}});
+  await report(admin, 'taken-over', 'taken.example.com', unverified('taken.example.com'));
+  const {context, page, errors} = await opened('tenant', path);
+  await page.fill('#host', 'typed.example.com');
+  const labels = {'kustomize.toolkit.fluxcd.io/name': 'apps'};
+  await admin.patch(PROJECT, {namespace: 'acme', name: 'taken-over'}, {metadata: {labels}});
+  await page.getByRole('button', {name: 'Show the YAML'}).waitFor();
+  expect(await page.inputValue('#host')).toBe('typed.example.com');
+  expect(await page.evaluate('document.activeElement.id')).toBe('host');
+  expect(await page.getByRole('button', {name: 'Verify taken.example.com'}).count()).toBe(1);
+  expect(errors).toEqual([]);
   await context.close();
 });
 
