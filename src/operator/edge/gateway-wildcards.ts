@@ -22,8 +22,8 @@ import {routeMetadata} from './route-objects.ts';
 
 /**
  * Envoy Gateway uses only the most specific policy of a listener, so that of a wildcard has everything that the
- * platform's policy sets for the HTTP/1.1 of one listener. The PROXY protocol, keepalives, and HTTP/3 are settings of the
- * port: those of one listener apply to all.
+ * platform's policy sets for the HTTP/1.1 of one listener. The PROXY protocol, keepalives, and HTTP/3 are settings of
+ * the port: those of one listener apply to all.
  */
 const COPIED = ['clientIPDetection', 'path', 'headers', 'timeout', 'connection', 'http1', 'healthCheck', 'scheme'];
 /** Somebody may have created the object before. */
