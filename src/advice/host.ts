@@ -62,7 +62,7 @@ export function adviseHost(domain: DeepReadonly<Domain>, requested?: string): Ho
     host: spec.host,
     redirectTo: spec.redirect?.to,
     state: status?.state,
-    next: condition && {actor: actorOf('Domain', condition.reason), condition},
+    next: condition && {actor: actorOf(condition.reason), condition},
     parts: partsOf(domain),
     provider,
     isVerified,

@@ -1,8 +1,5 @@
-/** Who has to act on a condition, by its kind and reason. docs/conditions.md says what to do. */
-import type {API_KEY_REASONS} from '../operator/apikey/conditions.ts';
+/** Who has to act on a condition of a Domain, by its reason. docs/conditions.md says what to do. */
 import type {DOMAIN_REASONS} from '../operator/domain/reasons.ts';
-import type {ISSUER_REASONS} from '../operator/issuer/conditions.ts';
-import type {PROJECT_REASONS} from '../operator/project/conditions.ts';
 
 /**
  * - `owner`: the owner of the domain or the project, or the DNS provider on the owner's behalf.
@@ -13,9 +10,9 @@ import type {PROJECT_REASONS} from '../operator/project/conditions.ts';
  */
 export type Actor = 'owner' | 'platform' | 'either' | 'ca' | 'nobody';
 
-type ReasonOf<T extends Readonly<Record<string, readonly string[]>>> = T[keyof T][number];
+type Reason = (typeof DOMAIN_REASONS)[keyof typeof DOMAIN_REASONS][number];
 
-const DOMAIN: Readonly<Record<ReasonOf<typeof DOMAIN_REASONS>, Actor>> = {
+const ACTORS: Readonly<Record<Reason, Actor>> = {
   Accepted: 'nobody',
   InvalidHost: 'owner',
   ReservedHost: 'owner',
@@ -92,74 +89,8 @@ const DOMAIN: Readonly<Record<ReasonOf<typeof DOMAIN_REASONS>, Actor>> = {
   Waiting: 'nobody',
 };
 
-const PROJECT: Readonly<Record<ReasonOf<typeof PROJECT_REASONS>, Actor>> = {
-  Published: 'nobody',
-  PlanLimitReached: 'owner',
-  ServiceNotFound: 'owner',
-  ServiceUnsuitable: 'owner',
-  PortNotFound: 'owner',
-  IngressClassNotFound: 'platform',
-  GatewayNotFound: 'platform',
-  GatewayUnsuitable: 'platform',
-  RoutePending: 'nobody',
-  RouteNotAccepted: 'platform',
-  CertificateNotReady: 'platform',
-  CertificateFailed: 'platform',
-  CertificateExpired: 'platform',
-  RenewalFailing: 'platform',
-  CertManagerMissing: 'platform',
-  Refused: 'platform',
-  Retrying: 'platform',
-  Paused: 'either',
-
-  Deployed: 'nobody',
-  NoReadyEndpoint: 'owner',
-
-  AllLive: 'nobody',
-  NoDomains: 'nobody',
-  WaitingForDomains: 'owner',
-  HostInOtherProject: 'owner',
-  HostInOtherDomain: 'owner',
-};
-
-const API_KEY: Readonly<Record<ReasonOf<typeof API_KEY_REASONS>, Actor>> = {
-  Active: 'nobody',
-  Rotating: 'owner',
-  Revoked: 'nobody',
-  Expired: 'nobody',
-  NotIssued: 'owner',
-
-  Issued: 'nobody',
-  SecretConflict: 'owner',
-  SecretInvalid: 'owner',
-  KeyInUse: 'owner',
-  PlanLimitReached: 'owner',
-  Refused: 'platform',
-  Retrying: 'platform',
-  Paused: 'platform',
-};
-
-const ISSUER: Readonly<Record<ReasonOf<typeof ISSUER_REASONS>, Actor>> = {
-  AccountReady: 'nobody',
-  ChangingKey: 'nobody',
-  KeyChangeRefused: 'platform',
-  ChallengesUnanswered: 'platform',
-  CaUnreachable: 'platform',
-  AccountRefused: 'platform',
-  AccountKeyMissing: 'platform',
-  BindingMissing: 'platform',
-  NotConfigured: 'platform',
-
-  Answering: 'nobody',
-  NotAnswering: 'platform',
-  Unknown: 'nobody',
-};
-
-/** Every reason of each kind. */
-export const ACTORS_BY_REASON = {Domain: DOMAIN, Project: PROJECT, APIKey: API_KEY, ACMEIssuer: ISSUER} as const;
-
 /** Of a reason that only another version of the operator has, the message says who. */
-export function actorOf(kind: keyof typeof ACTORS_BY_REASON, reason: string): Actor {
-  const actors: Readonly<Record<string, Actor>> = ACTORS_BY_REASON[kind];
+export function actorOf(reason: string): Actor {
+  const actors: Readonly<Record<string, Actor>> = ACTORS;
   return Object.hasOwn(actors, reason) ? (actors[reason] ?? 'either') : 'either';
 }

@@ -9,8 +9,8 @@ export class LogSample {
   readonly #lines = new RateLimit(1000);
   #omitted = 0;
 
-  /** How many lines were omitted before this one; undefined: omit this one, too. `now` is monotonic, in ms. */
-  take(account: string, now: number): number | undefined {
+  /** Fields that say how many lines were omitted before this one; undefined: omit it, too. `now` is monotonic, in ms. */
+  take(account: string, now: number): {readonly omittedBefore?: number} | undefined {
     const isOver =
       this.#lines.take(
         [
@@ -19,8 +19,9 @@ export class LogSample {
         ],
         now,
       ) > 0;
-    const omitted = this.#omitted;
-    this.#omitted = isOver ? omitted + 1 : 0;
-    return isOver ? undefined : omitted;
+    const omittedBefore = this.#omitted;
+    this.#omitted = isOver ? omittedBefore + 1 : 0;
+    if (isOver) return undefined;
+    return omittedBefore > 0 ? {omittedBefore} : {};
   }
 }

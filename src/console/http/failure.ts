@@ -26,15 +26,13 @@ function failurePage(error: unknown, context: RequestContext, parts: ConsolePart
     context.req.method === 'GET'
       ? html`<p><a href="">Try again</a></p>`
       : html`<p><a href="/">Go to your projects</a></p>`;
-  const omitted = logSample.take(session?.user ?? 'strangers', clock.monotonic());
+  const more = logSample.take(session?.user ?? 'strangers', clock.monotonic());
   if (error instanceof TransportError || error instanceof DeadlineError || error instanceof ApiError) {
-    if (omitted !== undefined) logger.warn({err: error, omitted}, 'The API server did not serve a page.');
+    if (more) logger.warn({err: error, ...more}, 'The API server did not serve a page.');
     const text = `The Kubernetes API server did not answer as it should. If this lasts, tell ${config.help}.`;
     return context.html(messagePage('Not available now', text, again, session), 503);
   }
-  if (omitted !== undefined) {
-    logger.error({err: error, path: context.req.path, omitted}, 'A request failed unexpectedly.');
-  }
+  if (more) logger.error({err: error, path: context.req.path, ...more}, 'A request failed unexpectedly.');
   return context.html(
     messagePage('Something failed', `This is a fault of the console. Tell ${config.help}.`, again, session),
     500,

@@ -131,7 +131,7 @@ test('logins that fail write few lines, which say how many are omitted', async (
   expect(lines).toHaveLength(10);
   await clock.advance(1000);
   await get(path, cookie, '192.0.2.1');
-  expect(JSON.parse(lines.at(-1) ?? '{}')).toMatchObject({reason: 'invalid_grant', omitted: 40});
+  expect(JSON.parse(lines.at(-1) ?? '{}')).toMatchObject({reason: 'invalid_grant', omittedBefore: 40});
 });
 
 // attack: console-strangers

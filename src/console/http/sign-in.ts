@@ -110,8 +110,8 @@ async function signIn(context: RequestContext, parts: SignInParts, query: string
 
 /** Anybody can cause these lines. */
 function log({logger, logSample, clock}: SignInParts, level: 'warn' | 'error', message: string, fields: object): void {
-  const omitted = logSample.take('strangers', clock.monotonic());
-  if (omitted !== undefined) logger[level]({...fields, ...(omitted > 0 && {omitted})}, message);
+  const more = logSample.take('strangers', clock.monotonic());
+  if (more) logger[level]({...fields, ...more}, message);
 }
 
 /** The API server says no more than 401, so this says what must be true. */

@@ -79,7 +79,7 @@ ${addForm(view)}`;
   return page({title: `Domains of ${place.project}`, session, body, live: {events, reload: addressOf(view)}});
 }
 
-/** Of what decides about the buttons: an open page is told if it changes. */
+/** Changes whenever the page would have other buttons. An open page is then told. */
 export function actionsVersion(rights: Rights, owner: string | undefined): string {
   return createHash('sha256')
     .update(JSON.stringify([rights, owner]))

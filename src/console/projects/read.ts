@@ -81,7 +81,7 @@ export async function mayI(
 
 /** A button exists only if it would work. */
 export interface Rights {
-  /** To be told of changes of Domains. */
+  /** An open page follows the Domains. */
   readonly mayWatch: boolean;
   readonly mayEdit: boolean;
   readonly mayVerify: boolean;

@@ -300,9 +300,8 @@ function record(
   const level = status >= 500 ? 'warn' : status >= 400 ? 'info' : 'debug';
   if (!logger.isLevelEnabled(level)) return;
   const {account, keyId} = principal ?? {};
-  const omitted = level === 'debug' ? 0 : logSample.take(account ?? '', now);
-  if (omitted === undefined) return;
-  const more = omitted === 0 ? {} : {omittedBefore: omitted};
+  const more = level === 'debug' ? {} : logSample.take(account ?? '', now);
+  if (!more) return;
   logger[level]({requestId, method: request.method, route, status, code, account, keyId, ms, ...more}, 'request');
 }
 

@@ -235,6 +235,26 @@ test('of the policy that wildcards copy, only the spec is kept, because its stat
   expect(kept).not.toHaveProperty('status');
 });
 
+test('the edge sees every policy in the namespace of the Gateway, not only the one that wildcards copy', () => {
+  const onGateway = gateway(
+    {...ON_GATEWAY, gateway: {...ON_GATEWAY.gateway, clientTrafficPolicy: 'traffic'}},
+    'challenges.example.net',
+  );
+  const policies = new Store<KubeObject>({onHandlerError: () => undefined});
+  const cache = (resource: ResourceType, {namespace}: CacheOptions<KubeObject> = {}) =>
+    resource === CLIENT_TRAFFIC_POLICY && namespace === 'edge'
+      ? policies
+      : new Store({onHandlerError: () => undefined});
+  const names = {defaultHost: () => 'shop.apps.example.net'};
+  const {platform} = createStores({cache} as unknown as Manager, config, names, onGateway);
+  const policy = (name: string, spec: object) =>
+    policies.upsert({apiVersion: 'v1', kind: 'ClientTrafficPolicy', metadata: {name, namespace: 'edge'}, ...{spec}});
+  policy('traffic', {});
+  expect(onGateway.unsupportedWildcard(platform)).toBeUndefined();
+  policy('another', {http3: {}});
+  expect(onGateway.unsupportedWildcard(platform)).toContain('The ClientTrafficPolicy edge/another has http3');
+});
+
 test('objects of a host share where requests go', () => {
   const cache = cacheOf('ingresses', true);
   const owner = {apiVersion: 'nameplate.dev/v1alpha1', kind: 'Domain', name: 'a.test', uid: '1'};

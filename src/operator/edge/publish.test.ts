@@ -389,7 +389,8 @@ test('a wildcard gets its ListenerSet once the Gateway certainly knows that it i
   Object.assign(context.stores.platform, {get: () => ({spec: {}})});
   put({apiVersion: 'v1', kind: 'Secret', metadata: {namespace: NAMESPACE, name}});
   const others = [`create Service ${backendName(NAMESPACE, 'shop', {port: 80})}`, `create HTTPRoute ${name}`];
-  const waiting = {kind: 'waiting', on: `the edge to read ClientTrafficPolicy ${name}`};
+  const wakeAtMs = clock.now() + onGateway.settleMs;
+  const waiting = {kind: 'waiting', on: `the edge to read ClientTrafficPolicy ${name}`, wakeAtMs};
   expect(await publish(host)).toEqual(waiting);
   await clock.advance(onGateway.settleMs - 1);
   expect(await publish(host)).toEqual(waiting);

@@ -64,7 +64,10 @@ export async function publishRoute(context: EdgeContext, route: HostRoute): Prom
     const {store} = storeOf(context.stores, resource.kind);
     if (isNew && resource === exclusive.resource) {
       const early = applied.slice(0, prepared.length);
-      if (settlingMs(context, early) > 0) return {kind: 'waiting', on: `the edge to read ${namesOf(early)}`};
+      const leftMs = settlingMs(context, early);
+      if (leftMs > 0) {
+        return {kind: 'waiting', on: `the edge to read ${namesOf(early)}`, wakeAtMs: context.clock.now() + leftMs};
+      }
       const unread = context.edge.unread?.(applied, context.stores.platform);
       if (unread) return unread;
     }

@@ -2,7 +2,7 @@
 import {conditionBuilders} from '../../api/conditions.ts';
 
 /** The closed set of reasons of each condition, the good one first; docs/conditions.md explains each of them. */
-export const ISSUER_REASONS = {
+const ISSUER_REASONS = {
   Ready: [
     'AccountReady',
     'ChangingKey',

@@ -11,9 +11,15 @@ import type {NameServers} from '../operator/name-servers.ts';
 
 const TYPES = ['A', 'AAAA', 'CNAME', 'TXT'];
 
-/** The zone must exist. `shown`: records that it has already. */
-export async function startDnsForm(dns: Pick<NameServers, 'set'>, zone: string, shown: readonly DnsRecord[] = []) {
-  const records = [...shown];
+/** Creates the zone with these records; each name has at most one of a type. */
+export async function startDnsForm(
+  dns: Pick<NameServers, 'addZone' | 'set'>,
+  zone: string,
+  first: readonly DnsRecord[],
+) {
+  await dns.addZone(zone);
+  for (const {type, name, value} of first) await dns.set(absolute(zone, name), type, [value]);
+  const records = [...first];
   const app = new Hono();
   app.get('/', context => context.html(page(zone, records, context.req.query('error') ?? '')));
   app.post('/', async context => {

@@ -6,7 +6,13 @@ import {once} from 'node:events';
 import {LABEL} from '../../../src/api/names.ts';
 import {ENDPOINT_SLICE, NAMESPACE, PROJECT, SERVICE} from '../../../src/operator/kinds/kinds.ts';
 import {endpointSlice, PORT, project, service} from '../../support/objects.ts';
-import {installIngressClass, type OperatorWorld, startOperatorWorld} from '../operator/operator-world.ts';
+import {
+  INGRESS_ADDRESS,
+  INGRESS_CLASS_NAME,
+  installIngressClass,
+  type OperatorWorld,
+  startOperatorWorld,
+} from '../operator/operator-world.ts';
 import {startTlsEdge} from '../operator/tls-edge.ts';
 import {startConsoleWorld, USERS} from './console-world.ts';
 import {startDnsForm} from './dns-form.ts';
@@ -21,7 +27,10 @@ await world.certManager.install();
 await installIngressClass(world.client);
 const edge = await startTlsEdge(world);
 stops.defer(edge.stop);
-await world.startOperator('operator', {probes: {addresses: [edge.address]}});
+await world.startOperator('operator', {
+  probes: {addresses: [edge.address]},
+  routing: {ingressClassName: INGRESS_CLASS_NAME, apexAddresses: [INGRESS_ADDRESS]}, // the form has no ALIAS
+});
 for (const [name, plan] of Object.entries(PLANS)) {
   await world.client.patch(NAMESPACE, {name}, {metadata: {labels: {[LABEL.plan]: plan}}});
   await world.client.apply(SERVICE, service(name, 'shop', [{name: PORT.name, port: PORT.number}]));
@@ -29,11 +38,12 @@ for (const [name, plan] of Object.entries(PLANS)) {
   await world.client.apply(PROJECT, project(name, 'shop'));
 }
 const old = {type: 'A', value: '192.0.2.77'};
-const form = await formOf([
+const form = await startDnsForm(world.dns, ZONE, [
   {...old, name: '@'},
   {...old, name: 'www'},
   {type: 'TXT', name: '@', value: 'v=spf1 -all'},
 ]);
+stops.defer(form.stop);
 console.log(`
 The console:    ${page.url}
 Sign in as:     ${Object.keys(USERS).join(', ')} (any password)
@@ -53,15 +63,4 @@ async function startWorlds() {
   stops.defer(console.stop);
   if (!world) throw new Error('the API server was not started');
   return {console, world};
-}
-
-async function formOf(records: Parameters<typeof startDnsForm>[2] = []) {
-  await world.dns.addZone(ZONE);
-  for (const type of new Set(records.map(each => each.type))) {
-    const ofType = records.filter(each => each.type === type);
-    for (const {name, value} of ofType) await world.dns.set(name === '@' ? ZONE : `${name}.${ZONE}`, type, [value]);
-  }
-  const started = await startDnsForm(world.dns, ZONE, records);
-  stops.defer(started.stop);
-  return started;
 }
