@@ -231,6 +231,15 @@ export const recordRows: readonly ZoneRow[] = [
       ],
     }),
   ),
+  ...[undefined, RECURSIVE].map(
+    (config): ZoneRow => ({
+      case: `a chain to a target that leads on to a balancer, ${config?.mode ?? 'auto'}`,
+      zone: {at: ALL, records: 'shop CNAME www\nwww CNAME balanced.edge-np.net.'},
+      question: {target: 'balanced.edge-np.net'},
+      ...(config && {config}),
+      want: {reason: 'Verified', proof: 'cname', agreed: true},
+    }),
+  ),
   {
     case: 'the target as a prefix: a value without its final dot',
     zone: {at: ALL, records: `shop CNAME ${TARGET}`},
